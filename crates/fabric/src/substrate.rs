@@ -1,0 +1,62 @@
+//! What runs lanes, and what they run.
+//!
+//! A substrate supplies ports; it never names a workload. A program is what every lane runs; it
+//! never names a substrate. Both meet at this pair of traits, once a trial, so nothing here is on a
+//! hot path, and every access inside is monomorphic.
+
+use crate::discipline::Discipline;
+use crate::pod::{Pod, Seat};
+use crate::port::{HostAtomics, Port};
+use crate::wait::Gone;
+
+/// What is fixed while a program runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// Hosts and lanes.
+    pub pod: Pod,
+    /// How lines travel.
+    pub discipline: Discipline,
+    /// Bytes of DRAM that the lanes of each host share; zeroed by the substrate.
+    pub host_bytes: u64,
+}
+
+/// What every lane runs: the lane of a thread natively, a coroutine in simulator and checker.
+pub trait Program: Sync {
+    /// What a lane brings back.
+    type Out: Send;
+
+    /// Runs one lane to its end.
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out;
+}
+
+/// Called from the slow path of a native `pause`: beats this host's heart and looks for reasons to
+/// give up. It gets a bare port, whose own `pause` does not call it again.
+pub trait Watch: Sync {
+    /// One look.
+    ///
+    /// # Errors
+    /// The reason to give up.
+    fn look<P: Port>(&self, seat: Seat, port: &P) -> Result<(), Gone>;
+}
+
+/// Nothing to watch: one process holds every host, as in a simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoWatch;
+
+impl Watch for NoWatch {
+    fn look<P: Port>(&self, _: Seat, _: &P) -> Result<(), Gone> {
+        Ok(())
+    }
+}
+
+/// What runs lanes.
+pub trait Substrate {
+    /// Runs `program` on every lane that this process holds: those of one host natively, those of
+    /// the whole pod in a simulator. Returns what each lane brought back, by seat.
+    fn run<G: Program, W: Watch>(
+        &self,
+        setting: &Setting,
+        watch: &W,
+        program: &G,
+    ) -> Vec<(Seat, G::Out)>;
+}
