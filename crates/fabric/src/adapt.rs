@@ -19,7 +19,7 @@ use crate::place::{Line, Lines};
 
 /// One verb about to be performed.
 ///
-/// `Publish`, `Post`, `Confirm` and `Observe` announce a recipe; its flushes and fences follow, with
+/// `Publish`, `Post`, `Confirm`, `Observe` and `ObserveEach` announce a recipe; its flushes and fences follow, with
 /// the same caller. They are not announced where the discipline makes them nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields are the verbs' operands
@@ -35,6 +35,7 @@ pub enum Op {
     Post(Lines),
     Confirm(Line),
     Observe(Lines),
+    ObserveEach { lines: u64 },
     Atomic,
     Pause,
 }

@@ -80,13 +80,38 @@ pub(crate) fn confirm<P: Port + ?Sized>(port: &P, line: Line) {
 #[inline(always)]
 #[track_caller]
 pub(crate) fn observe<P: Port + ?Sized>(port: &P, lines: Lines) {
-    match port.discipline().observe {
-        ObserveBy::None => return,
-        ObserveBy::ClFlush => flush_each(port, lines, Flush::ClFlush),
-        ObserveBy::ClFlushOpt => flush_each(port, lines, Flush::ClFlushOpt),
+    if let Some(how) = observing(port) {
+        flush_each(port, lines, how);
+        fence_observed(port);
     }
-    // A store fence would let the loads that follow hit the copies being dropped (xdna-driver#1506,
-    // Embarcadero's frontier, Tigon's ring: all published with less than this fence).
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) fn observe_each<P: Port + ?Sized>(port: &P, lines: &[Line]) {
+    if let Some(how) = observing(port) {
+        for &line in lines {
+            // Serves this lane's next load of the line.
+            port.flush(line, how);
+        }
+        fence_observed(port);
+    }
+}
+
+#[inline(always)]
+fn observing<P: Port + ?Sized>(port: &P) -> Option<Flush> {
+    match port.discipline().observe {
+        ObserveBy::None => None,
+        ObserveBy::ClFlush => Some(Flush::ClFlush),
+        ObserveBy::ClFlushOpt => Some(Flush::ClFlushOpt),
+    }
+}
+
+/// A store fence would let the loads that follow hit the copies being dropped (xdna-driver#1506,
+/// Embarcadero's frontier, Tigon's ring: all published with less than this fence).
+#[inline(always)]
+#[track_caller]
+fn fence_observed<P: Port + ?Sized>(port: &P) {
     port.fence(Fence::Full);
 }
 

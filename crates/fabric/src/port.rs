@@ -181,6 +181,13 @@ pub trait Port {
         maintain::observe(self, lines.into());
     }
 
+    /// As [`observe`](Self::observe) for lines that do not follow each other: k flushes, one fence.
+    #[track_caller]
+    #[inline(always)]
+    fn observe_each(&self, lines: &[Line]) {
+        maintain::observe_each(self, lines);
+    }
+
     /// Stores `from` at `to` by the discipline and publishes it. With `movnti` the words go around
     /// the cache; with `movdir64b` whole lines do, and words of a partial line go by `movnti`.
     ///

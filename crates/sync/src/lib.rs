@@ -1,1 +1,30 @@
+//! Synchronization between hosts that share nothing but published lines.
+//!
+//! Generic over [`fabric::Port`], so what is measured natively, predicted in a simulator and proved
+//! by a checker is one source. Every word has one writing host; no two writers share a line; numbers
+//! only grow, so that a stale copy can delay but never mislead.
+//!
+//! * [`header`]: the first lines of every region: who formatted it, which run owns it, who is alive.
+//! * [`rendezvous`]: how hosts agree on one run over memory that still holds the last one.
+//! * [`heart`]: how hosts notice that another has died.
+//! * [`mailbox`]: one message slot from one host to another.
+//! * [`barrier`]: all-to-all epochs between hosts, a counter inside each.
+//!
+//! Costs are given in publishes and observes (see `fabric::Census`): on such memory a publish is a
+//! write to the device and an observe a read from it, each near a microsecond through a switch,
+//! and everything else is noise.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod barrier;
+pub mod header;
+pub mod heart;
+pub mod mailbox;
+pub mod rendezvous;
+
+pub use barrier::{Barrier, BarrierLayout};
+pub use header::{Header, HostState, RunState};
+pub use heart::{Heart, HeartRates};
+pub use mailbox::{Mailbox, Receiver, Sender};
+pub use rendezvous::{Identity, JoinError, join};

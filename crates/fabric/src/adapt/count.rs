@@ -64,6 +64,10 @@ impl Census {
                 self.observes += 1;
                 self.lines_observed += lines.count();
             }
+            Op::ObserveEach { lines } => {
+                self.observes += 1;
+                self.lines_observed += lines;
+            }
             Op::Fence(Fence::Store) => self.fences.store += 1,
             Op::Fence(Fence::Load) => self.fences.load += 1,
             Op::Fence(Fence::Full) => self.fences.full += 1,

@@ -192,6 +192,18 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
     }
 
     #[track_caller]
+    fn observe_each(&self, lines: &[Line]) {
+        let nothing = self.discipline().observe == ObserveBy::None;
+        if nothing
+            || self.tell(Op::ObserveEach {
+                lines: lines.len() as u64,
+            })
+        {
+            maintain::observe_each(self, lines);
+        }
+    }
+
+    #[track_caller]
     fn write_published<W: Word>(&self, to: Ptr<W>, from: &[W]) {
         if self.moves_lines() {
             self.tell(Op::Publish(to.lines(from.len())));

@@ -1,0 +1,149 @@
+//! A workload's knobs: typed, with defaults, and strict about names.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// What a parameter struct must be: readable and writable by name, with defaults.
+pub trait Params: Serialize + DeserializeOwned + Default + Clone + Sync + Send {}
+
+impl<T: Serialize + DeserializeOwned + Default + Clone + Sync + Send> Params for T {}
+
+/// A parameter that was not understood.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParamError {
+    /// No such parameter.
+    #[error("{workload} has no parameter `{key}`{}; it has: {known}", suggestion(.near))]
+    Unknown {
+        /// Of which workload.
+        workload: &'static str,
+        /// As written.
+        key: String,
+        /// The nearest that exists.
+        near: Option<String>,
+        /// All that exist.
+        known: String,
+    },
+    /// A value of the wrong kind.
+    #[error("{workload}: {key} = {value}: {why}")]
+    Value {
+        /// Of which workload.
+        workload: &'static str,
+        /// Which parameter.
+        key: String,
+        /// As written.
+        value: String,
+        /// What was expected.
+        why: String,
+    },
+}
+
+fn suggestion(near: &Option<String>) -> String {
+    near.as_ref()
+        .map(|near| format!(" (did you mean `{near}`?)"))
+        .unwrap_or_default()
+}
+
+/// Reads one cell of a sweep into typed parameters; what is not given keeps its default.
+///
+/// # Errors
+/// An unknown name, with the nearest known one, or a value that does not fit.
+pub fn read_params<T: Params>(
+    workload: &'static str,
+    given: &Map<String, Value>,
+) -> Result<T, ParamError> {
+    let defaults = serde_json::to_value(T::default()).expect("parameters are plain values");
+    let Value::Object(mut all) = defaults else {
+        unreachable!("parameters of {workload} are a struct");
+    };
+    for (key, value) in given {
+        let Some(place) = all.get_mut(key) else {
+            let known: Vec<_> = all.keys().cloned().collect();
+            return Err(ParamError::Unknown {
+                workload,
+                key: key.clone(),
+                near: nearest(key, known.iter().map(String::as_str)),
+                known: if known.is_empty() {
+                    "none".into()
+                } else {
+                    known.join(", ")
+                },
+            });
+        };
+        let before = std::mem::replace(place, value.clone());
+        // One at a time, so that the error is about this key and no other.
+        if let Err(error) = T::deserialize(Value::Object(all.clone())) {
+            return Err(ParamError::Value {
+                workload,
+                key: key.clone(),
+                value: value.to_string(),
+                why: format!("{error} (the default is {before})"),
+            });
+        }
+    }
+    Ok(T::deserialize(Value::Object(all)).expect("each value was read just above"))
+}
+
+/// The name among `known` nearest to `word`, if one is near enough to be meant.
+pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<String> {
+    known
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .filter(|&(distance, name)| distance <= name.len().max(word.len()) / 2)
+        .min()
+        .map(|(_, name)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Knobs {
+        lines: u32,
+        rounds: u64,
+    }
+
+    impl Default for Knobs {
+        fn default() -> Self {
+            Self {
+                lines: 1,
+                rounds: 100,
+            }
+        }
+    }
+
+    fn read(given: Value) -> Result<Knobs, ParamError> {
+        read_params("knobs", given.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn what_is_not_given_keeps_its_default() {
+        assert_eq!(
+            read(json!({"lines": 4})),
+            Ok(Knobs {
+                lines: 4,
+                rounds: 100
+            })
+        );
+    }
+
+    #[test]
+    fn a_typo_names_the_nearest() {
+        let error = read(json!({"lnies": 4}))
+            .expect_err("no such parameter")
+            .to_string();
+        assert!(error.contains("did you mean `lines`?"), "{error}");
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_key() {
+        let error = read(json!({"rounds": 5, "lines": -1}))
+            .expect_err("negative")
+            .to_string();
+        assert!(error.contains("lines = -1"), "{error}");
+    }
+}

@@ -1,0 +1,92 @@
+//! What a lane has at hand while it runs a workload.
+
+use fabric::{Frozen, Gone, HostAtomics, Pod, Port, Seat, Slice, Word};
+use sync::Barrier;
+
+/// One lane's port, seat and barrier.
+#[derive(Debug)]
+pub struct Worker<'a, P> {
+    port: &'a P,
+    pod: Pod,
+    seat: Seat,
+    barrier: &'a Barrier<'a>,
+    seed: u64,
+    repetition: u32,
+}
+
+impl<'a, P: HostAtomics> Worker<'a, P> {
+    /// The worker of `seat` for repetition `repetition`.
+    pub fn new(
+        port: &'a P,
+        pod: Pod,
+        seat: Seat,
+        barrier: &'a Barrier<'a>,
+        seed: u64,
+        repetition: u32,
+    ) -> Self {
+        Self {
+            port,
+            pod,
+            seat,
+            barrier,
+            seed,
+            repetition,
+        }
+    }
+
+    /// This lane's way into the region.
+    pub fn port(&self) -> &'a P {
+        self.port
+    }
+
+    /// The shape of the pod.
+    pub fn pod(&self) -> Pod {
+        self.pod
+    }
+
+    /// This lane's place in it.
+    pub fn seat(&self) -> Seat {
+        self.seat
+    }
+
+    /// The trial's seed, the same on every lane.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Repetitions done before this one, warm-up included; the same on every lane.
+    pub fn repetition(&self) -> u32 {
+        self.repetition
+    }
+
+    /// Waits for every lane of the pod. Cost: see [`Barrier::wait`].
+    ///
+    /// # Errors
+    /// Whatever ended the wait.
+    pub fn barrier(&self) -> Result<(), Gone> {
+        self.barrier.wait(self.port)
+    }
+
+    /// Ends writing to `slice` for good: afterwards plain loads of it are right on every host.
+    ///
+    /// Collective over the pod. `mine` is what this lane wrote and has not published; it may be
+    /// empty. Cost: 1 publish of its lines, a barrier, 1 observe of the slice's lines a host, and a
+    /// second barrier where hosts have several lanes.
+    ///
+    /// # Errors
+    /// Whatever ended a wait.
+    pub fn freeze<T: Word>(&self, slice: Slice<T>, mine: Slice<T>) -> Result<Frozen<T>, Gone> {
+        // Serves the other hosts' loads after the barrier.
+        self.port.publish(mine.lines());
+        self.barrier()?;
+        if self.seat.leads_host() {
+            // Serves every later load of this host: older copies of these lines may be in its
+            // cache. Nobody writes them any more, so what a prefetch brings back is right.
+            self.port.observe(slice.lines());
+        }
+        if self.pod.lanes > 1 {
+            self.barrier()?;
+        }
+        Ok(Frozen::after_collective_freeze(slice))
+    }
+}
