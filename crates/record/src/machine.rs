@@ -1,0 +1,1 @@
+//! The machine behind a host, as far as it can be read.
