@@ -46,8 +46,8 @@ pub trait Workload {
         params: &Self::Params,
     ) -> Result<Outcome, Gone>;
 
-    /// Checks, by another algorithm, what this lane's repetitions left in the region; outside the
-    /// clock, on every lane, in every trial. `None` where the workload has nothing to verify.
+    /// Checks, by another algorithm, what `repetitions` repetitions left in the region; outside the
+    /// clock, on every lane, in every trial.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -56,7 +56,18 @@ pub trait Workload {
         layout: &Self::Layout,
         params: &Self::Params,
         repetitions: u32,
-    ) -> Result<Option<Value>, Mismatch>;
+    ) -> Result<Verified, Mismatch>;
+}
+
+/// What a verifier found, short of a mismatch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verified {
+    /// This lane, or this workload, has nothing to verify.
+    Nothing,
+    /// All is as it must be.
+    Right,
+    /// All is as it must be, and this is the answer.
+    Answer(Value),
 }
 
 /// A wrong answer: a value, never a panic.

@@ -20,6 +20,6 @@ mod contract;
 mod params;
 mod worker;
 
-pub use contract::{Mismatch, Outcome, Series, Workload};
+pub use contract::{Mismatch, Outcome, Series, Verified, Workload};
 pub use params::{ParamError, Params, nearest, read_params};
 pub use worker::Worker;

@@ -14,7 +14,7 @@ impl<T: Serialize + DeserializeOwned + Default + Clone + Sync + Send> Params for
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParamError {
     /// No such parameter.
-    #[error("{workload} has no parameter `{key}`{}; it has: {known}", suggestion(.near))]
+    #[error("{workload} has no parameter `{key}`{}; it has: {known}", suggestion(.near.as_deref()))]
     Unknown {
         /// Of which workload.
         workload: &'static str,
@@ -49,6 +49,9 @@ fn suggestion(near: &Option<String>) -> String {
 ///
 /// # Errors
 /// An unknown name, with the nearest known one, or a value that does not fit.
+///
+/// # Panics
+/// If `T` is not a struct of plain values: a mistake in the workload.
 pub fn read_params<T: Params>(
     workload: &'static str,
     given: &Map<String, Value>,
@@ -116,14 +119,14 @@ mod tests {
         }
     }
 
-    fn read(given: Value) -> Result<Knobs, ParamError> {
+    fn read(given: &Value) -> Result<Knobs, ParamError> {
         read_params("knobs", given.as_object().expect("an object"))
     }
 
     #[test]
     fn what_is_not_given_keeps_its_default() {
         assert_eq!(
-            read(json!({"lines": 4})),
+            read(&json!({"lines": 4})),
             Ok(Knobs {
                 lines: 4,
                 rounds: 100
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_typo_names_the_nearest() {
-        let error = read(json!({"lnies": 4}))
+        let error = read(&json!({"lnies": 4}))
             .expect_err("no such parameter")
             .to_string();
         assert!(error.contains("did you mean `lines`?"), "{error}");
@@ -141,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_wrong_value_names_its_key() {
-        let error = read(json!({"rounds": 5, "lines": -1}))
+        let error = read(&json!({"rounds": 5, "lines": -1}))
             .expect_err("negative")
             .to_string();
         assert!(error.contains("lines = -1"), "{error}");

@@ -1,6 +1,6 @@
 //! What a lane has at hand while it runs a workload.
 
-use fabric::{Frozen, Gone, HostAtomics, Pod, Port, Seat, Slice, Word};
+use fabric::{Frozen, Gone, HostAtomics, Pod, Seat, Slice, Word};
 use sync::Barrier;
 
 /// One lane's port, seat and barrier.
