@@ -357,7 +357,10 @@ mod tests {
             for _ in 0..6 {
                 match journal.append(&mut row_of(&samples), &samples) {
                     Ok(()) => saved += 1,
-                    Err(error) => prop_assert!(error.to_string().starts_with("no space"), "{error}"),
+                    Err(error) => {
+                        let said = error.to_string();
+                        prop_assert!(said.starts_with("no space"), "{}", said);
+                    }
                 }
             }
             let rows: Vec<Row> = std::str::from_utf8(&journal.rows.storage.content).unwrap()
@@ -394,6 +397,21 @@ mod tests {
             journal.append(&mut row, &[]),
             Err(WriteError::Torn { .. })
         ));
+    }
+
+    #[test]
+    fn the_system_s_full_device_is_told_from_other_failures() {
+        let full = std::fs::OpenOptions::new()
+            .append(true)
+            .open("/dev/full")
+            .unwrap();
+        let mut log = Log::new("/dev/full".into(), full);
+        let said = log.append(b"row", "a row").unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "no space for a row in /dev/full; free space on its file system; \
+             rows not saved are printed"
+        );
     }
 
     #[test]

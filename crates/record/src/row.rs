@@ -273,7 +273,19 @@ pub(crate) mod tests {
         serde_json::from_str(EXAMPLE).unwrap()
     }
 
-    const EXAMPLE: &str = r#"{"schema":1,"workload":"visibility","params":{"publish":"clflushopt","observe":"clflushopt","lines":1},"substrate":"sim","label":"simulated","pod":"sc26-four-host","coherence":"software","device":"model","hosts":2,"lanes":1,"host":null,"oversubscribed":false,"rep":0,"seed":1,"metric":"half_round_trip_ns","unit":"ns","n":10000,"min":1.5,"p50":2.5,"p90":3.5,"p99":4.5,"p999":5.5,"max":6.5,"mean":2.75,"ci95":[2.25,2.75],"census":{"publishes":1.0,"observes":1.0,"lines_published":1.0,"lines_observed":1.0,"bytes_published":64.0,"bytes_observed":64.0,"fences":{"store":0.0,"load":0.0,"full":2.0}},"verified":true,"answer":null,"digest":"0","samples_at":0,"error":null,"peer":null,"reps":10,"stopped":"target","reason":null,"trial":0}"#;
+    const EXAMPLE: &str = concat!(
+        r#"{"schema":1,"workload":"visibility","params":{"publish":"clflushopt","#,
+        r#""observe":"clflushopt","lines":1},"substrate":"sim","label":"simulated","#,
+        r#""pod":"sc26-four-host","coherence":"software","device":"model","hosts":2,"#,
+        r#""lanes":1,"host":null,"oversubscribed":false,"rep":0,"seed":1,"#,
+        r#""metric":"half_round_trip_ns","unit":"ns","n":10000,"min":1.5,"p50":2.5,"#,
+        r#""p90":3.5,"p99":4.5,"p999":5.5,"max":6.5,"mean":2.75,"ci95":[2.25,2.75],"#,
+        r#""census":{"publishes":1.0,"observes":1.0,"lines_published":1.0,"#,
+        r#""lines_observed":1.0,"bytes_published":64.0,"bytes_observed":64.0,"#,
+        r#""fences":{"store":0.0,"load":0.0,"full":2.0}},"verified":true,"answer":null,"#,
+        r#""digest":"0","samples_at":0,"error":null,"peer":null,"reps":10,"#,
+        r#""stopped":"target","reason":null,"trial":0}"#,
+    );
 
     #[test]
     fn a_row_is_written_in_the_schema_s_order() {
