@@ -109,6 +109,8 @@ fn dependency_law_can_fail() {
     assert_eq!(check(&workspace(&[upward, native])), 1);
     let found = tidy::dependency_law(&workspace(&[member("cache", &[])]));
     assert!(found[0].what.contains("add it to the law"), "{found:?}");
+    assert_eq!(check(&workspace(&[member("record", &["anyhow"])])), 1);
+    assert_eq!(check(&workspace(&[member("dsmark", &["anyhow"])])), 0);
     let report = member("report", &["record", "fabric"]);
     assert_eq!(check(&workspace(&[report, fabric])), 1);
 }

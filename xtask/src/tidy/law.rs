@@ -1,7 +1,8 @@
 //! The dependency law: which crate of the workspace may build on which.
 //!
 //! Workloads never name a substrate, substrates never name a workload, `report` knows only
-//! `record`; only `dsmark` composes. Dependencies of tests are free.
+//! `record`; only `dsmark` composes. Dependencies of tests are free. Libraries have errors of their
+//! own: `anyhow` is for the two programs.
 
 use super::{Finding, Tree};
 
@@ -30,7 +31,10 @@ const WORKLOADS_NEED: &[&str] = &["workload", "sync", "fabric"];
 /// The one crate that composes: it may need every other but `xtask`.
 const COMPOSER: &str = "dsmark";
 
-/// Finds dependencies between workspace crates that the law does not grant.
+const UNTYPED_ERRORS: &str = "anyhow";
+const PROGRAMS: [&str; 2] = [COMPOSER, "xtask"];
+
+/// Finds dependencies that the law does not grant.
 pub fn dependency_law(tree: &Tree) -> Vec<Finding> {
     let members: Vec<&str> = tree.members().map(|member| member.name.as_str()).collect();
     let mut found = Vec::new();
@@ -53,6 +57,10 @@ pub fn dependency_law(tree: &Tree) -> Vec<Finding> {
                     "{} needs {needed}, which the law does not grant: it may need only {granted:?}",
                     member.name
                 ));
+            }
+            if needed == UNTYPED_ERRORS && !PROGRAMS.contains(&member.name.as_str()) {
+                let what = format!("{} needs {needed}: a library names its errors", member.name);
+                report(what);
             }
         }
     }

@@ -109,8 +109,8 @@ fn subject(code: &Code, at: usize) -> Option<Subject> {
 
 /// The comment that belongs to the statement or item around `line`, from 1.
 ///
-/// It stands above attributes and above the lines of the statement before `line`, on `line` itself
-/// in a chain of match arms, and never beyond a line that has its own `unsafe` to explain.
+/// It stands above the attributes and above earlier lines of the same statement, and never beyond a
+/// line that has its own `unsafe` to explain.
 fn comment_above(lines: &[&str], line: usize, lines_with_unsafe: &HashSet<usize>) -> String {
     let mut comment = Vec::new();
     for above in (1..line).rev() {
