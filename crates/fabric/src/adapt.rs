@@ -10,7 +10,7 @@ mod trace;
 use std::panic::Location;
 
 pub use count::{Census, Count, Fences};
-pub use omit::Omit;
+pub use omit::{Omit, Site};
 pub use tapped::Tapped;
 pub use trace::{Trace, Traced};
 
@@ -41,10 +41,35 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether leaving it out can only make values stale, late or torn: the operations that a
-    /// checker omits one by one.
-    pub fn is_maintenance(self) -> bool {
-        matches!(self, Self::Writeback(_) | Self::Flush(..) | Self::Fence(_))
+    /// Which kind of maintenance it is, if any. Leaving maintenance out can only make values stale,
+    /// late or torn: these are the operations that a checker omits one by one.
+    pub fn maintenance(self) -> Option<Maintenance> {
+        match self {
+            Self::Writeback(_) => Some(Maintenance::Writeback),
+            Self::Flush(..) => Some(Maintenance::Flush),
+            Self::Fence(_) => Some(Maintenance::Fence),
+            _ => None,
+        }
+    }
+}
+
+/// A kind of maintenance operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)] // the verbs of `Port`
+pub enum Maintenance {
+    Writeback,
+    Flush,
+    Fence,
+}
+
+impl Maintenance {
+    /// Its name in findings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Writeback => "writeback",
+            Self::Flush => "flush",
+            Self::Fence => "fence",
+        }
     }
 }
 

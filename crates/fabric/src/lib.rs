@@ -56,7 +56,8 @@ mod time;
 mod wait;
 mod word;
 
-pub use adapt::{Census, Count, Fences, Omit, Op, Tap, Tapped, Trace, Traced, Verdict};
+pub use adapt::Verdict;
+pub use adapt::{Census, Count, Fences, Maintenance, Omit, Op, Site, Tap, Tapped, Trace, Traced};
 pub use arena::{Arena, Entry, Space};
 pub use discipline::{Coherence, Discipline, Fence, Flush, ObserveBy, PublishBy};
 pub use place::{Cell, Frozen, HostShared, HostSlice, LINE_BYTES, Line, Lines, Ptr, Slice};

@@ -188,6 +188,13 @@ pub trait Port {
         maintain::observe_each(self, lines);
     }
 
+    /// Runs `f` outside whatever observes this port: what belongs to the experiment, not to the
+    /// algorithm, as lining up lanes does, stays out of its census.
+    #[inline(always)]
+    fn aside<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
+        f(self)
+    }
+
     /// Stores `from` at `to` by the discipline and publishes it. With `movnti` the words go around
     /// the cache; with `movdir64b` whole lines do, and words of a partial line go by `movnti`.
     ///

@@ -1,1 +1,37 @@
+//! From a plan to records: what runs, where, how often, and what is kept.
+//!
+//! ```text
+//! Plan ──expand──> TrialSpec ...            plan.rs, spec.rs
+//!                      │
+//!        Registry<S>: a name to code        registry.rs
+//!                      │
+//!   on every lane: the trial protocol       trial.rs    clear, warm up, repeat, census, verify
+//!                      │
+//!   on every host: join, trials, leave      host.rs     one process a host
+//!                      │ frames             frame.rs
+//!   the launcher: start, supervise          local.rs    a lost host is named, nothing is left
+//!                      │
+//!   rows and samples                        collect.rs  into a record::Directory
+//! ```
+//!
+//! Invariants: configuration travels in the plan, never in the environment; every host computes the
+//! same layout or the rendezvous refuses it; a trial that fails is a row with its error; what was
+//! measured is on disk before the next trial starts.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod collect;
+pub mod frame;
+pub mod host;
+pub mod local;
+pub mod plan;
+pub mod progress;
+pub mod registry;
+pub mod spec;
+pub mod trial;
+
+pub use collect::{Place, Recorder};
+pub use plan::{Plan, PlanError};
+pub use registry::{Registry, SpecError};
+pub use spec::{Limits, TrialSpec};

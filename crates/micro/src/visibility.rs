@@ -110,7 +110,7 @@ impl Workload for Visibility {
         let seat = worker.seat();
         let clocks = worker.port().clock().across_hosts;
         for (turn, (first, second)) in pairs(worker.pod()).enumerate() {
-            worker.barrier()?;
+            worker.line_up()?;
             if seat.lane != 0 || (seat.host != first && seat.host != second) {
                 continue;
             }

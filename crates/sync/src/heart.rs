@@ -4,6 +4,7 @@
 //! and between repetitions, and looks at the others' at the same rate. Cost: 1 publish and 1
 //! observe of N lines every [`HeartRates::beat_ms`], nothing in between.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use fabric::{Gone, Pod, Port, Seat, Watch};
@@ -29,18 +30,22 @@ impl HeartRates {
 
 /// One host's heart: beats for it and listens to the others.
 #[derive(Debug)]
-pub struct Heart<'a> {
-    header: &'a Header,
+pub struct Heart {
+    header: Header,
     pod: Pod,
     host: u32,
     rates: HeartRates,
     /// Set from outside (a signal, the launcher) to stop this host.
-    stop: &'a AtomicBool,
+    stop: Arc<AtomicBool>,
     /// What lane 0 found, for the other lanes: host + 1, or 0.
     lost: AtomicU64,
     failed: AtomicBool,
     beat: AtomicU64,
     next_ns: AtomicU64,
+    /// When the current trial must be over, on this host's clock; set at its first look.
+    deadline_ns: AtomicU64,
+    allowed_ms: AtomicU64,
+    late: AtomicBool,
     heard: Vec<Heard>,
 }
 
@@ -51,14 +56,14 @@ struct Heard {
     at_ns: AtomicU64,
 }
 
-impl<'a> Heart<'a> {
+impl Heart {
     /// The heart of `host`, which has joined; `stop` ends every wait of this host.
     pub fn new(
-        header: &'a Header,
+        header: Header,
         pod: Pod,
         host: u32,
         rates: HeartRates,
-        stop: &'a AtomicBool,
+        stop: Arc<AtomicBool>,
     ) -> Self {
         Self {
             header,
@@ -71,13 +76,40 @@ impl<'a> Heart<'a> {
             // Rendezvous beat from 1; continue above whatever it reached.
             beat: AtomicU64::new(1 << 32),
             next_ns: AtomicU64::new(0),
+            deadline_ns: AtomicU64::new(u64::MAX),
+            allowed_ms: AtomicU64::new(0),
+            late: AtomicBool::new(false),
             heard: (0..pod.hosts).map(|_| Heard::default()).collect(),
+        }
+    }
+
+    /// Gives the trial that starts now `seconds` to end.
+    pub fn allow(&self, seconds: f64) {
+        self.allowed_ms.store((seconds * 1e3) as u64, Relaxed);
+        // The clock belongs to a port: the first look turns the allowance into a time.
+        self.deadline_ns.store(0, Relaxed);
+    }
+
+    /// Notes whether the trial has had its time.
+    fn check_deadline(&self, now_ns: u64) {
+        match self.deadline_ns.load(Relaxed) {
+            0 => {
+                let end_ns = now_ns.saturating_add(self.allowed_ms.load(Relaxed) * 1_000_000);
+                self.deadline_ns.store(end_ns, Relaxed);
+            }
+            end_ns if now_ns > end_ns => self.late.store(true, Relaxed),
+            _ => {}
         }
     }
 
     fn verdict(&self) -> Result<(), Gone> {
         if self.stop.load(Relaxed) {
             return Err(Gone::Teardown { why: "interrupted" });
+        }
+        if self.late.load(Relaxed) {
+            return Err(Gone::Deadline {
+                after_ms: self.allowed_ms.load(Relaxed),
+            });
         }
         match self.lost.load(Relaxed) {
             0 if self.failed.load(Relaxed) => Err(Gone::Teardown {
@@ -119,7 +151,7 @@ impl<'a> Heart<'a> {
     }
 }
 
-impl Watch for Heart<'_> {
+impl Watch for Heart {
     fn look<P: Port>(&self, seat: Seat, port: &P) -> Result<(), Gone> {
         if !seat.leads_host() {
             return self.verdict();
@@ -131,6 +163,7 @@ impl Watch for Heart<'_> {
             let beat = self.beat.fetch_add(1, Relaxed);
             self.header.beat(port, self.host, beat);
             self.listen(port, now_ns);
+            self.check_deadline(now_ns);
         }
         self.verdict()
     }

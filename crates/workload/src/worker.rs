@@ -67,6 +67,15 @@ impl<'a, P: HostAtomics> Worker<'a, P> {
         self.barrier.wait(self.port)
     }
 
+    /// Lines lanes up for a measurement: the barrier, outside the census, since it belongs to the
+    /// experiment and not to the algorithm.
+    ///
+    /// # Errors
+    /// Whatever ended the wait.
+    pub fn line_up(&self) -> Result<(), Gone> {
+        self.port.aside(|port| self.barrier.wait(port))
+    }
+
     /// Ends writing to `slice` for good: afterwards plain loads of it are right on every host.
     ///
     /// Collective over the pod. `mine` is what this lane wrote and has not published; it may be

@@ -19,18 +19,24 @@ use crate::word::{AtomicWord, Word};
 pub struct Tapped<'a, P, T> {
     port: &'a P,
     tap: &'a T,
+    /// Set while something runs aside.
+    muted: std::cell::Cell<bool>,
 }
 
 impl<'a, P: Port, T: Tap> Tapped<'a, P, T> {
     /// `port`, seen through `tap`.
     pub fn new(port: &'a P, tap: &'a T) -> Self {
-        Self { port, tap }
+        Self {
+            port,
+            tap,
+            muted: std::cell::Cell::new(false),
+        }
     }
 
     /// Asks the tap; true if the operation is to be performed.
     #[track_caller]
     fn tell(&self, op: Op) -> bool {
-        self.tap.before(op, Location::caller()) == Verdict::Perform
+        self.muted.get() || self.tap.before(op, Location::caller()) == Verdict::Perform
     }
 
     fn moves_lines(&self) -> bool {
@@ -201,6 +207,13 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
         {
             maintain::observe_each(self, lines);
         }
+    }
+
+    fn aside<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
+        let before = self.muted.replace(true);
+        let answer = f(self);
+        self.muted.set(before);
+        answer
     }
 
     #[track_caller]

@@ -1,0 +1,414 @@
+//! Plans: TOML files that say what to run.
+//!
+//! ```toml
+//! name = "example"
+//! hosts = 4
+//!
+//! [[trial]]
+//! workload = "visibility"
+//! params = { publish = "*", observe = ["clflush", "clflushopt"], lines = [1, 8] }
+//! ```
+//!
+//! A list is swept, lists multiply; `"*"` stands for every value that this machine supports.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::spec::Limits;
+
+/// A plan as read.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of its results.
+    pub name: String,
+    /// One sentence.
+    pub about: String,
+    /// Hosts, unless the command says otherwise.
+    pub hosts: u32,
+    /// Lanes a host.
+    pub lanes: u32,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Limits of its trials, unless a trial says otherwise.
+    pub limits: Limits,
+    /// What is run, in order.
+    pub trials: Vec<PlannedTrial>,
+    /// The text, kept with the results.
+    pub text: String,
+}
+
+/// One `[[trial]]`.
+#[derive(Clone, Debug)]
+pub struct PlannedTrial {
+    /// Which workload.
+    pub workload: String,
+    /// Its parameters; lists are swept.
+    pub params: Map<String, Value>,
+    /// Its limits.
+    pub limits: Limits,
+}
+
+/// A plan that cannot be used.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// It cannot be read.
+    #[error("cannot read the plan {path}: {source}; `dsmark list` names the plans that ship")]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not TOML, or a value has the wrong type.
+    #[error("{origin}: {message}")]
+    Malformed {
+        /// Which plan.
+        origin: String,
+        /// Where and why.
+        message: String,
+    },
+    /// A key that does not exist.
+    #[error("{origin}: unknown key `{key}` in {table}{}; known: {known}", meant(.near.as_deref()))]
+    UnknownKey {
+        /// Which plan.
+        origin: String,
+        /// As written.
+        key: String,
+        /// Where.
+        table: String,
+        /// The nearest that exists.
+        near: Option<String>,
+        /// All that exist.
+        known: String,
+    },
+    /// A number out of range.
+    #[error("{origin}: {key} = {value}: {remedy}")]
+    Range {
+        /// Which plan, or the command line.
+        origin: String,
+        /// Which number.
+        key: &'static str,
+        /// As written.
+        value: String,
+        /// What is possible.
+        remedy: String,
+    },
+}
+
+fn meant(near: Option<&str>) -> String {
+    near.map(|near| format!(" (did you mean `{near}`?)"))
+        .unwrap_or_default()
+}
+
+const LIMIT_KEYS: [&str; 6] = [
+    "warmup",
+    "min_reps",
+    "max_reps",
+    "max_seconds",
+    "target",
+    "deadline_seconds",
+];
+const PLAN_KEYS: [&str; 6] = ["name", "about", "hosts", "lanes", "seed", "trial"];
+const TRIAL_KEYS: [&str; 2] = ["workload", "params"];
+
+#[derive(Deserialize)]
+struct PlanTable {
+    name: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default = "one")]
+    hosts: u32,
+    #[serde(default = "one")]
+    lanes: u32,
+    #[serde(default = "seed")]
+    seed: u64,
+    #[serde(default)]
+    trial: Vec<TrialTable>,
+    #[serde(flatten)]
+    limits: LimitTable,
+}
+
+#[derive(Deserialize)]
+struct TrialTable {
+    workload: String,
+    #[serde(default)]
+    params: Map<String, Value>,
+    #[serde(flatten)]
+    limits: LimitTable,
+}
+
+#[derive(Deserialize)]
+struct LimitTable {
+    warmup: Option<u32>,
+    min_reps: Option<u32>,
+    max_reps: Option<u32>,
+    max_seconds: Option<f64>,
+    target: Option<f64>,
+    deadline_seconds: Option<f64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn seed() -> u64 {
+    1
+}
+
+impl LimitTable {
+    fn over(&self, base: Limits) -> Limits {
+        Limits {
+            warmup: self.warmup.unwrap_or(base.warmup),
+            min_reps: self.min_reps.unwrap_or(base.min_reps),
+            max_reps: self.max_reps.unwrap_or(base.max_reps),
+            max_seconds: self.max_seconds.unwrap_or(base.max_seconds),
+            target: self.target.unwrap_or(base.target),
+            deadline_seconds: self.deadline_seconds.unwrap_or(base.deadline_seconds),
+        }
+    }
+}
+
+impl Plan {
+    /// Reads a plan file.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub fn read(path: &Path) -> Result<Self, PlanError> {
+        let text = std::fs::read_to_string(path).map_err(|source| PlanError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    /// Reads a plan's text; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub fn parse(text: &str, origin: &str) -> Result<Self, PlanError> {
+        let malformed = |message: String| {
+            let message = message.trim().to_owned();
+            PlanError::Malformed {
+                origin: origin.to_owned(),
+                message,
+            }
+        };
+        let table: toml::Table = text
+            .parse()
+            .map_err(|e: toml::de::Error| malformed(e.to_string()))?;
+        check_keys(&table, origin)?;
+        // From the text, not the table, so that an error shows the line.
+        let read: PlanTable = toml::from_str(text).map_err(|e| malformed(e.to_string()))?;
+        let limits = read.limits.over(Limits::default());
+        let trials = read.trial.iter().map(|trial| PlannedTrial {
+            workload: trial.workload.clone(),
+            params: trial.params.clone(),
+            limits: trial.limits.over(limits),
+        });
+        let plan = Self {
+            trials: trials.collect(),
+            name: read.name,
+            about: read.about,
+            hosts: read.hosts,
+            lanes: read.lanes,
+            seed: read.seed,
+            limits,
+            text: text.to_owned(),
+        };
+        plan.check(origin)?;
+        Ok(plan)
+    }
+
+    /// Refuses numbers that cannot be meant.
+    ///
+    /// # Errors
+    /// [`PlanError::Range`].
+    pub fn check(&self, origin: &str) -> Result<(), PlanError> {
+        let range = |key, value: String, remedy: &str| {
+            let (origin, remedy) = (origin.to_owned(), remedy.to_owned());
+            Err(PlanError::Range {
+                origin,
+                key,
+                value,
+                remedy,
+            })
+        };
+        if self.hosts == 0 || self.hosts > fabric::MAX_HOSTS {
+            let remedy = format!("use 1 to {} hosts", fabric::MAX_HOSTS);
+            return range("hosts", self.hosts.to_string(), &remedy);
+        }
+        if self.lanes == 0 {
+            return range("lanes", "0".into(), "use 1 or more lanes a host");
+        }
+        if self.trials.is_empty() {
+            return range("trial", "none".into(), "add a [[trial]] with a workload");
+        }
+        if self.name.is_empty() || self.name.contains(['/', '\0']) {
+            return range(
+                "name",
+                format!("{:?}", self.name),
+                "use a plain word: it names a directory",
+            );
+        }
+        for limits in self.trials.iter().map(|trial| trial.limits) {
+            if limits.max_reps == 0 || limits.min_reps > limits.max_reps {
+                let value = format!("{} (min_reps {})", limits.max_reps, limits.min_reps);
+                return range("max_reps", value, "use at least 1, and at least min_reps");
+            }
+            let positive = |x: f64| x.is_finite() && x > 0.0;
+            if !positive(limits.max_seconds) {
+                return range(
+                    "max_seconds",
+                    limits.max_seconds.to_string(),
+                    "use more than 0",
+                );
+            }
+            if !positive(limits.deadline_seconds) {
+                return range(
+                    "deadline_seconds",
+                    limits.deadline_seconds.to_string(),
+                    "use more than 0",
+                );
+            }
+            if !(limits.target.is_finite() && limits.target >= 0.0) {
+                return range(
+                    "target",
+                    limits.target.to_string(),
+                    "use 0 or more, as 0.02 for 2 %",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_keys(table: &toml::Table, origin: &str) -> Result<(), PlanError> {
+    let top: Vec<_> = PLAN_KEYS.iter().chain(&LIMIT_KEYS).copied().collect();
+    check_table(table, &top, "the plan", origin)?;
+    let inner: Vec<_> = TRIAL_KEYS.iter().chain(&LIMIT_KEYS).copied().collect();
+    let trials = table.get("trial").and_then(toml::Value::as_array);
+    for (index, trial) in trials.into_iter().flatten().enumerate() {
+        if let Some(trial) = trial.as_table() {
+            check_table(
+                trial,
+                &inner,
+                &format!("[[trial]] number {}", index + 1),
+                origin,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn check_table(
+    table: &toml::Table,
+    known: &[&str],
+    name: &str,
+    origin: &str,
+) -> Result<(), PlanError> {
+    for key in table.keys() {
+        if !known.contains(&key.as_str()) {
+            return Err(PlanError::UnknownKey {
+                origin: origin.to_owned(),
+                key: key.clone(),
+                table: name.to_owned(),
+                near: workload::nearest(key, known.iter().copied()),
+                known: known.join(", "),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// One cell for each combination of swept values, in the order of the keys, the last fastest.
+/// `supported` gives what `"*"` stands for.
+pub fn cells(
+    params: &Map<String, Value>,
+    supported: impl Fn(&str) -> Option<Vec<Value>>,
+) -> Vec<Map<String, Value>> {
+    let mut cells = vec![Map::new()];
+    for (key, value) in params {
+        let values = match value {
+            Value::Array(values) => values.clone(),
+            Value::String(all) if all == "*" => {
+                supported(key).unwrap_or_else(|| vec![value.clone()])
+            }
+            single => vec![single.clone()],
+        };
+        cells = cells
+            .iter()
+            .flat_map(|cell| {
+                values.iter().map(move |value| {
+                    let mut cell = cell.clone();
+                    cell.insert(key.clone(), value.clone());
+                    cell
+                })
+            })
+            .collect();
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TRIAL: &str = "[[trial]]\nworkload = \"visibility\"\n";
+
+    fn parse(text: &str) -> Result<Plan, PlanError> {
+        Plan::parse(text, "test.toml")
+    }
+
+    fn refusal(text: &str) -> String {
+        parse(text).expect_err("a bad plan").to_string()
+    }
+
+    #[test]
+    fn limits_are_inherited_and_overridden() {
+        let plan = parse(&format!("name = \"a\"\nmax_reps = 7\n{TRIAL}warmup = 3\n")).unwrap();
+        assert_eq!(plan.trials[0].limits.max_reps, 7);
+        assert_eq!(plan.trials[0].limits.warmup, 3);
+        assert_eq!(plan.limits.warmup, Limits::default().warmup);
+    }
+
+    #[test]
+    fn a_typo_names_the_nearest_key() {
+        let text = format!("name = \"a\"\nhots = 2\n{TRIAL}");
+        assert!(refusal(&text).contains("did you mean `hosts`?"));
+        let text = format!("name = \"a\"\n{TRIAL}parms = {{}}\n");
+        assert!(refusal(&text).contains("did you mean `params`?"));
+    }
+
+    #[test]
+    fn impossible_numbers_name_key_and_remedy() {
+        assert!(
+            refusal(&format!("name = \"a\"\nhosts = 0\n{TRIAL}")).contains("use 1 to 64 hosts")
+        );
+        assert!(refusal(&format!("name = \"a\"\nlanes = 0\n{TRIAL}")).contains("lanes = 0"));
+        assert!(refusal(&format!("name = \"a\"\nhosts = -1\n{TRIAL}")).contains("hosts"));
+        assert!(
+            refusal(&format!("name = \"a\"\nmax_seconds = nan\n{TRIAL}")).contains("max_seconds")
+        );
+        assert!(refusal("name = \"a\"\n").contains("[[trial]]"));
+        assert!(refusal(&format!("name = \"../a\"\n{TRIAL}")).contains("names a directory"));
+    }
+
+    #[test]
+    fn lists_multiply_and_a_star_asks() {
+        let params = json!({"publish": "*", "lines": [1, 8], "rounds": 5});
+        let supported = |key: &str| (key == "publish").then(|| vec![json!("a"), json!("b")]);
+        let cells = cells(params.as_object().unwrap(), supported);
+        assert_eq!(cells.len(), 4);
+        assert_eq!(
+            cells[1],
+            *json!({"publish": "a", "lines": 8, "rounds": 5})
+                .as_object()
+                .unwrap()
+        );
+    }
+}

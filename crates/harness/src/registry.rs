@@ -1,0 +1,189 @@
+//! From a workload's name to its code, one registry a substrate.
+//!
+//! The registry is where generics end: each entry holds functions that were made for one workload on
+//! one substrate, so that inside a trial every access is monomorphic, and a trial costs one indirect
+//! call.
+
+use fabric::{Arena, Coherence, Discipline, Pod, Substrate, Watch};
+use serde_json::{Map, Value};
+use thiserror::Error;
+use workload::{ParamError, Workload, read_params};
+
+use crate::plan::{PlannedTrial, cells};
+use crate::spec::TrialSpec;
+use crate::trial::{LaneReport, Stage, run_trial};
+
+/// A trial that cannot be run.
+#[derive(Debug, Error)]
+pub enum SpecError {
+    /// No such workload.
+    #[error("there is no workload `{name}`{}; there are: {known}", meant(.near.as_deref()))]
+    UnknownWorkload {
+        /// As written.
+        name: String,
+        /// The nearest that exists.
+        near: Option<String>,
+        /// All that exist.
+        known: String,
+    },
+    /// A parameter it does not have, or a bad value.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// A combination that the workload refuses.
+    #[error("{workload}: {why}")]
+    Refused {
+        /// Which workload.
+        workload: &'static str,
+        /// Operand and remedy.
+        why: String,
+    },
+}
+
+fn meant(near: Option<&str>) -> String {
+    near.map(|near| format!(" (did you mean `{near}`?)"))
+        .unwrap_or_default()
+}
+
+type ParamMap = Map<String, Value>;
+
+/// One workload on one substrate.
+pub struct Entry<S, W> {
+    /// Its name.
+    pub name: &'static str,
+    /// One sentence.
+    pub about: &'static str,
+    /// Its parameters with their defaults.
+    pub defaults: fn() -> ParamMap,
+    complete: fn(Pod, &ParamMap) -> Result<ParamMap, SpecError>,
+    discipline: fn(&ParamMap) -> Option<Discipline>,
+    lay_out: fn(&mut Arena, Pod, &ParamMap),
+    run: fn(&S, &Stage<'_, W>) -> Vec<LaneReport>,
+}
+
+/// The workloads of one substrate `S`, watched by `W`.
+pub struct Registry<S, W> {
+    entries: Vec<Entry<S, W>>,
+}
+
+impl<S, W> Default for Registry<S, W> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+        }
+    }
+}
+
+impl<S: Substrate, W: Watch> Registry<S, W> {
+    /// Adds a workload.
+    #[must_use]
+    pub fn with<L: Workload>(mut self) -> Self {
+        self.entries.push(Entry {
+            name: L::NAME,
+            about: L::ABOUT,
+            defaults: || to_map(&L::Params::default()),
+            complete: complete::<L>,
+            discipline: |params| L::discipline(&typed::<L>(params)),
+            lay_out: |arena, pod, params| drop(L::layout(arena, pod, &typed::<L>(params))),
+            run: |substrate, stage| {
+                run_trial::<L, S, W>(substrate, stage, &typed::<L>(&stage.spec.params))
+            },
+        });
+        self
+    }
+
+    /// Every workload, in the order in which they were added.
+    pub fn entries(&self) -> &[Entry<S, W>] {
+        &self.entries
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry<S, W>, SpecError> {
+        self.entries
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| {
+                let names = || self.entries.iter().map(|entry| entry.name);
+                SpecError::UnknownWorkload {
+                    name: name.to_owned(),
+                    near: workload::nearest(name, names()),
+                    known: names().collect::<Vec<_>>().join(", "),
+                }
+            })
+    }
+
+    /// Expands a planned trial into one spec for each cell of its sweep, numbered from `first`.
+    ///
+    /// # Errors
+    /// An unknown workload or parameter, or a combination that the workload refuses.
+    pub fn expand(
+        &self,
+        planned: &PlannedTrial,
+        pod: Pod,
+        coherence: Coherence,
+        seed: u64,
+        first: u32,
+        supported: impl Fn(&str) -> Option<Vec<Value>>,
+    ) -> Result<Vec<TrialSpec>, SpecError> {
+        let entry = self.entry(&planned.workload)?;
+        let cells = cells(&planned.params, supported);
+        let specs = cells.iter().zip(first..).map(|(cell, index)| {
+            let params = (entry.complete)(pod, cell)?;
+            // One host, or hardware coherence: there is nothing to publish.
+            let alone = pod.hosts == 1 || coherence == Coherence::Hardware;
+            let chosen = (entry.discipline)(&params).unwrap_or(Discipline::DEFAULT);
+            let discipline = if alone { Discipline::NONE } else { chosen };
+            let (workload, limits) = (planned.workload.clone(), planned.limits);
+            Ok(TrialSpec {
+                index,
+                workload,
+                params,
+                pod,
+                discipline,
+                seed,
+                limits,
+            })
+        });
+        specs.collect()
+    }
+
+    /// Lays out what a trial needs after what `arena` holds already.
+    ///
+    /// # Panics
+    /// If the spec did not come from [`expand`](Self::expand).
+    pub fn lay_out(&self, arena: &mut Arena, spec: &TrialSpec) {
+        let entry = self
+            .entry(&spec.workload)
+            .expect("the spec was expanded here");
+        (entry.lay_out)(arena, spec.pod, &spec.params);
+    }
+
+    /// Runs a trial on the lanes that this process holds.
+    ///
+    /// # Panics
+    /// If the spec did not come from [`expand`](Self::expand).
+    pub fn run(&self, substrate: &S, stage: &Stage<'_, W>) -> Vec<LaneReport> {
+        let entry = self
+            .entry(&stage.spec.workload)
+            .expect("the spec was expanded here");
+        (entry.run)(substrate, stage)
+    }
+}
+
+fn complete<L: Workload>(pod: Pod, given: &ParamMap) -> Result<ParamMap, SpecError> {
+    let params: L::Params = read_params(L::NAME, given)?;
+    L::check(pod, &params).map_err(|why| SpecError::Refused {
+        workload: L::NAME,
+        why,
+    })?;
+    Ok(to_map(&params))
+}
+
+fn typed<L: Workload>(params: &ParamMap) -> L::Params {
+    read_params(L::NAME, params).expect("completed parameters are typed")
+}
+
+fn to_map<T: serde::Serialize>(params: &T) -> ParamMap {
+    match serde_json::to_value(params) {
+        Ok(Value::Object(map)) => map,
+        _ => unreachable!("parameters are a struct of plain values"),
+    }
+}

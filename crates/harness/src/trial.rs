@@ -1,0 +1,401 @@
+//! The trial protocol, on every lane: clear, warm up, repeat until good enough, count, verify.
+//!
+//! It is written against a port, as workloads are, so a simulated trial takes the same steps as a
+//! native one. Lanes agree through the control lines that follow the region's header.
+
+use fabric::{
+    Arena, Census, Count, Gone, HostAtomics, Pod, Program, Ptr, Seat, Setting, Slice, Substrate,
+    Tapped, Ticks, Watch, wait_until,
+};
+use record::{Stop, Summary};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sync::{Barrier, BarrierLayout, Header};
+use workload::{Outcome, Series, Verified, Worker, Workload};
+
+use crate::spec::TrialSpec;
+
+/// What starts every region: the header, then what the trial protocol itself needs.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// The region's header.
+    pub header: Header,
+    barrier: BarrierLayout,
+    /// Host 0 says here whether another repetition follows.
+    decision: Ptr<u64>,
+    /// Everything above; a trial's layout continues it.
+    pub arena: Arena,
+}
+
+impl Control {
+    /// The control lines for `pod`.
+    pub fn lay_out(pod: Pod) -> Self {
+        let mut arena = Arena::new();
+        let header = Header::lay_out(&mut arena);
+        let barrier = BarrierLayout::lay_out(&mut arena, "harness.barrier", pod);
+        let decision = arena.word("harness.decision");
+        Self {
+            header,
+            barrier,
+            decision,
+            arena,
+        }
+    }
+}
+
+/// Where a trial takes place.
+pub struct Stage<'a, W> {
+    /// What is measured.
+    pub spec: &'a TrialSpec,
+    /// The region's control lines.
+    pub control: &'a Control,
+    /// The barrier's epoch after the last trial; the same on every host.
+    pub epoch: u64,
+    /// Beats, and notices lost hosts.
+    pub watch: &'a W,
+    /// Told by lane 0 of host 0 after each repetition: repetitions done, warm-up included.
+    pub progress: &'a (dyn Fn(u32) + Sync),
+}
+
+/// What one lane brings back from a trial.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LaneReport {
+    /// Its host.
+    pub host: u32,
+    /// Its lane.
+    pub lane: u32,
+    /// Its samples, by metric and pair.
+    pub series: Vec<LaneSeries>,
+    /// What it asked of the memory in the census repetition.
+    pub census: Census,
+    /// Operations it did in the census repetition.
+    pub operations: u64,
+    /// Whether its share of the answer was right.
+    pub verified: Option<bool>,
+    /// The answer, where this lane holds it.
+    pub answer: Option<Value>,
+    /// Timed repetitions.
+    pub reps: u32,
+    /// What ended the repetitions.
+    pub stopped: Option<Stop>,
+    /// Why the trial failed.
+    pub error: Option<String>,
+    /// The barrier's epoch at the end.
+    pub epoch: u64,
+}
+
+/// Samples of one metric from one lane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LaneSeries {
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The other host of a pair.
+    pub peer: Option<u32>,
+    /// The samples of all timed repetitions.
+    pub samples: Vec<f64>,
+    /// Why there are none.
+    pub absent: Option<String>,
+}
+
+impl LaneReport {
+    fn add(&mut self, outcome: Outcome) {
+        self.reps += 1;
+        for series in outcome.series {
+            let same = |known: &&mut LaneSeries| {
+                known.metric == series.metric && known.peer == series.peer
+            };
+            match self.series.iter_mut().find(same) {
+                Some(known) => known.extend(series),
+                None => self.series.push(LaneSeries {
+                    metric: series.metric.to_owned(),
+                    unit: series.unit.to_owned(),
+                    peer: series.peer,
+                    samples: series.samples,
+                    absent: series.absent,
+                }),
+            }
+        }
+    }
+
+    /// The widest relative interval of this lane's metrics; none if one has too few samples.
+    fn precision(&self) -> Option<f64> {
+        let measured = self
+            .series
+            .iter()
+            .filter(|series| !series.samples.is_empty());
+        let widths =
+            measured.map(|series| Summary::of(&series.samples).ok()?.relative_half_width());
+        widths.reduce(|a, b| Some(a?.max(b?))).flatten()
+    }
+}
+
+impl LaneSeries {
+    /// A metric that was absent in one repetition is absent: half a sample set would mislead.
+    fn extend(&mut self, more: Series) {
+        if let Some(why) = more.absent {
+            self.samples.clear();
+            self.absent = Some(why);
+        } else if self.absent.is_none() {
+            self.samples.extend(more.samples);
+        }
+    }
+}
+
+/// Runs one trial of workload `L` on the lanes that this process holds.
+pub fn run_trial<L: Workload, S: Substrate, W: Watch>(
+    substrate: &S,
+    stage: &Stage<'_, W>,
+    params: &L::Params,
+) -> Vec<LaneReport> {
+    let spec = stage.spec;
+    let mut arena = stage.control.arena.clone();
+    let from = arena.region_bytes();
+    let layout = L::layout(&mut arena, spec.pod, params);
+    let area = area(&arena, from);
+    let setting = Setting {
+        pod: spec.pod,
+        discipline: spec.discipline,
+        host_bytes: arena.host_bytes(),
+    };
+    let trial = Trial::<L, W> {
+        stage,
+        params,
+        layout: &layout,
+        area,
+    };
+    let reports = substrate.run(&setting, stage.watch, &trial);
+    reports.into_iter().map(|(_, report)| report).collect()
+}
+
+/// The workload's part of the region, from byte `from`.
+fn area(arena: &Arena, from: u64) -> Slice<u64> {
+    let words = (arena.region_bytes() - from) / 8;
+    let start = arena.resolve(from.min(arena.region_bytes() - 8));
+    start
+        .expect("the control lines come first")
+        .slice(words as usize)
+}
+
+struct Trial<'a, L: Workload, W> {
+    stage: &'a Stage<'a, W>,
+    params: &'a L::Params,
+    layout: &'a L::Layout,
+    area: Slice<u64>,
+}
+
+impl<L: Workload, W: Watch> Program for Trial<'_, L, W> {
+    type Out = LaneReport;
+
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> LaneReport {
+        let mut report = LaneReport {
+            host: seat.host,
+            lane: seat.lane,
+            ..LaneReport::default()
+        };
+        let pod = self.stage.spec.pod;
+        let barrier = Barrier::new(&self.stage.control.barrier, pod, seat, self.stage.epoch);
+        let lane = Lane {
+            trial: self,
+            seat,
+            port,
+            barrier: &barrier,
+        };
+        if let Err(gone) = lane.measure(&mut report) {
+            report.error = Some(gone.to_string());
+            if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
+                report.stopped = Some(Stop::Interrupted);
+            }
+        }
+        report.epoch = barrier.epoch();
+        report
+    }
+}
+
+/// One lane in one trial.
+struct Lane<'a, L: Workload, W, P> {
+    trial: &'a Trial<'a, L, W>,
+    seat: Seat,
+    port: &'a P,
+    barrier: &'a Barrier<'a>,
+}
+
+impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
+    fn measure(&self, report: &mut LaneReport) -> Result<(), Gone> {
+        let stage = self.trial.stage;
+        let limits = stage.spec.limits;
+        self.clear()?;
+        let start = self.port.now();
+        let mut repetition = 0;
+        loop {
+            let outcome = self.repeat(self.port, repetition)?;
+            repetition += 1;
+            if repetition > limits.warmup {
+                report.add(outcome);
+            }
+            if self.seat.leads_pod() {
+                (stage.progress)(repetition);
+            }
+            report.stopped = self.decide(report, start)?;
+            if report.stopped.is_some() {
+                break;
+            }
+        }
+        self.count(report, repetition)?;
+        self.verify(report, repetition + 1)
+    }
+
+    /// Zeroes the workload's area at the device, a stripe a host, and drops every stale line of it.
+    fn clear(&self) -> Result<(), Gone> {
+        if self.seat.leads_host() {
+            let hosts = self.trial.stage.spec.pod.hosts as usize;
+            let host = self.seat.host as usize;
+            self.each_chunk(host, hosts, |port, chunk| {
+                port.write_posted(chunk.start(), &ZEROS[..chunk.len()]);
+            })?;
+        }
+        self.barrier.wait(self.port)?;
+        if self.seat.leads_host() {
+            // Serves the workload's first loads: lines of the last trial may still be here.
+            self.each_chunk(0, 1, |port, chunk| port.observe(chunk.lines()))?;
+        }
+        self.barrier.wait(self.port)
+    }
+
+    /// Calls `f` with every `stride`-th chunk of the area, from chunk `first`, beating in between.
+    fn each_chunk(
+        &self,
+        first: usize,
+        stride: usize,
+        f: impl Fn(&P, Slice<u64>),
+    ) -> Result<(), Gone> {
+        let area = self.trial.area;
+        for chunk in (first * CHUNK_WORDS..area.len()).step_by(stride * CHUNK_WORDS) {
+            f(
+                self.port,
+                area.range(chunk, (chunk + CHUNK_WORDS).min(area.len())),
+            );
+            self.trial.stage.watch.look(self.seat, self.port)?;
+        }
+        Ok(())
+    }
+
+    fn repeat<Q: HostAtomics>(&self, port: &Q, repetition: u32) -> Result<Outcome, Gone> {
+        self.trial.stage.watch.look(self.seat, self.port)?;
+        self.barrier.wait(self.port)?;
+        let outcome = L::run(
+            &self.worker(port, repetition),
+            self.trial.layout,
+            self.trial.params,
+        )?;
+        self.barrier.wait(self.port)?;
+        Ok(outcome)
+    }
+
+    fn worker<'w, Q: HostAtomics>(&'w self, port: &'w Q, repetition: u32) -> Worker<'w, Q> {
+        let spec = self.trial.stage.spec;
+        Worker::new(
+            port,
+            spec.pod,
+            self.seat,
+            self.barrier,
+            spec.seed,
+            repetition,
+        )
+    }
+
+    /// Host 0 decides by its own samples whether another repetition follows; everyone learns it.
+    ///
+    /// The number published contains the barrier's epoch, so it differs from every earlier one.
+    fn decide(&self, report: &LaneReport, start: Ticks) -> Result<Option<Stop>, Gone> {
+        let decision = self.trial.stage.control.decision;
+        let turn = self.barrier.epoch() * 4;
+        if self.seat.leads_pod() {
+            let verdict = self.judge(report, start);
+            // Serves every other lane's poll below. This lane knows, and does not load the line:
+            // a `movnti` discipline forbids the writer to hold it.
+            self.port.write_published(decision, &[turn + code(verdict)]);
+            return Ok(verdict);
+        }
+        let number = wait_until(self.port, || {
+            // Serves the load below, anew for each look.
+            self.port.observe(decision.line());
+            let number: u64 = self.port.load(decision);
+            (number >= turn).then_some(number)
+        })?;
+        Ok(stop(number - turn))
+    }
+
+    fn judge(&self, report: &LaneReport, start: Ticks) -> Option<Stop> {
+        let limits = self.trial.stage.spec.limits;
+        if report.reps < limits.min_reps {
+            return None;
+        }
+        let seconds = self.port.clock().span_ns(start, self.port.now()) / 1e9;
+        if report
+            .precision()
+            .is_some_and(|width| width <= limits.target)
+        {
+            Some(Stop::Target)
+        } else if report.reps >= limits.max_reps {
+            Some(Stop::MaxReps)
+        } else if seconds >= limits.max_seconds {
+            Some(Stop::MaxSeconds)
+        } else {
+            None
+        }
+    }
+
+    /// One more repetition, untimed, through a counting port.
+    fn count(&self, report: &mut LaneReport, repetition: u32) -> Result<(), Gone> {
+        let count = Count::default();
+        let counted = Tapped::new(self.port, &count);
+        report.operations = self.repeat(&counted, repetition)?.operations;
+        report.census = count.census();
+        Ok(())
+    }
+
+    fn verify(&self, report: &mut LaneReport, repetitions: u32) -> Result<(), Gone> {
+        self.barrier.wait(self.port)?;
+        let worker = self.worker(self.port, repetitions);
+        match L::verify(&worker, self.trial.layout, self.trial.params, repetitions) {
+            Ok(Verified::Nothing) => {}
+            Ok(Verified::Right) => report.verified = Some(true),
+            Ok(Verified::Answer(answer)) => {
+                report.verified = Some(true);
+                report.answer = Some(answer);
+            }
+            Err(mismatch) => {
+                report.verified = Some(false);
+                report.error = Some(mismatch.to_string());
+            }
+        }
+        // Nobody clears the area for the next trial while another still verifies.
+        self.barrier.wait(self.port)
+    }
+}
+
+/// Words cleared between two looks at the clock: 32 KiB.
+const CHUNK_WORDS: usize = 4 * 1024;
+
+/// Not on the stack: a simulated lane has a small one.
+static ZEROS: [u64; CHUNK_WORDS] = [0; CHUNK_WORDS];
+
+fn code(stop: Option<Stop>) -> u64 {
+    match stop {
+        None => 0,
+        Some(Stop::Target) => 1,
+        Some(Stop::MaxReps) => 2,
+        Some(Stop::MaxSeconds | Stop::Interrupted) => 3,
+    }
+}
+
+fn stop(code: u64) -> Option<Stop> {
+    match code {
+        0 => None,
+        1 => Some(Stop::Target),
+        2 => Some(Stop::MaxReps),
+        _ => Some(Stop::MaxSeconds),
+    }
+}
