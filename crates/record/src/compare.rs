@@ -48,7 +48,7 @@ impl fmt::Display for Difference {
 /// # Errors
 /// Every field of the comparability key in which they differ, parameters by name.
 pub fn comparable(left: &Row, right: &Row) -> Result<(), Vec<Difference>> {
-    let (left, right) = (key(left), key(right));
+    let (left, right) = (left.comparability_key(), right.comparability_key());
     let value_of = |key: &[(String, String)], field: &str| {
         key.iter()
             .find(|(name, _)| name == field)
@@ -78,13 +78,40 @@ pub fn comparable(left: &Row, right: &Row) -> Result<(), Vec<Difference>> {
 }
 
 impl Row {
+    /// The comparability key: fields and their values in JSON, a parameter as `params.NAME`, in an
+    /// order that depends on the names alone.
+    pub fn comparability_key(&self) -> Vec<(String, String)> {
+        let params = self.params.iter();
+        let mut params: Vec<(String, String)> = params
+            .map(|(name, value)| (format!("params.{name}"), canonical(value)))
+            .collect();
+        params.sort();
+        let others = [
+            ("substrate", json(&self.substrate)),
+            ("label", json(&self.label)),
+            ("pod", json(&self.pod)),
+            ("coherence", json(&self.coherence)),
+            ("device", json(&self.device)),
+            ("hosts", json(&self.hosts)),
+            ("lanes", json(&self.lanes)),
+            ("host", json(&self.host)),
+            ("peer", json(&self.peer)),
+            ("metric", json(&self.metric)),
+            ("unit", json(&self.unit)),
+        ];
+        let mut key = vec![("workload".to_owned(), json(&self.workload))];
+        key.extend(params);
+        key.extend(others.map(|(field, value)| (field.to_owned(), value)));
+        key
+    }
+
     /// The hash of the comparability key as 16 hexadecimal digits (FNV-1a, 64 bits): workload,
     /// params, substrate, label, pod, coherence, device, hosts, lanes, host, peer, metric, unit.
     /// The order of the parameters does not matter.
     pub fn comparability_digest(&self) -> String {
         let mut hasher = FnvHasher::default();
-        for (field, value) in key(self) {
-            for part in [field, value] {
+        for (field, value) in self.comparability_key() {
+            for part in [&field, &value] {
                 // The length keeps ("ab", "c") and ("a", "bc") apart.
                 hasher.write(&(part.len() as u64).to_le_bytes());
                 hasher.write(part.as_bytes());
@@ -92,36 +119,6 @@ impl Row {
         }
         format!("{:016x}", hasher.finish())
     }
-}
-
-/// The comparability key, as fields and their values in JSON, in an order that depends only on the
-/// fields' names.
-fn key(row: &Row) -> Vec<(String, String)> {
-    let mut params: Vec<(String, String)> = row
-        .params
-        .iter()
-        .map(|(name, value)| (format!("params.{name}"), canonical(value)))
-        .collect();
-    params.sort();
-    let mut key = vec![("workload".to_owned(), json(&row.workload))];
-    key.extend(params);
-    key.extend(
-        [
-            ("substrate", json(&row.substrate)),
-            ("label", json(&row.label)),
-            ("pod", json(&row.pod)),
-            ("coherence", json(&row.coherence)),
-            ("device", json(&row.device)),
-            ("hosts", json(&row.hosts)),
-            ("lanes", json(&row.lanes)),
-            ("host", json(&row.host)),
-            ("peer", json(&row.peer)),
-            ("metric", json(&row.metric)),
-            ("unit", json(&row.unit)),
-        ]
-        .map(|(field, value)| (field.to_owned(), value)),
-    );
-    key
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -53,12 +53,12 @@ words! {
     Label {
         /// Measured on memory that several hosts share without hardware coherence.
         Real = "real",
-        /// Computed by the model.
-        Simulated = "simulated",
         /// Measured on memory that the hardware keeps coherent: it stands in for a pool.
         StandIn = "coherent stand-in",
         /// The same, with the pool's latencies imitated.
         StandInEmulated = "coherent stand-in, emulated",
+        /// Computed by the model.
+        Simulated = "simulated",
     }
 }
 
