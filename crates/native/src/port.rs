@@ -3,7 +3,7 @@
 mod pause;
 mod window;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use fabric::{
     AtomicWord, Cell, Clock, Coherence, Discipline, Fence, Flush, Frozen, Gone, HostAtomics,
@@ -313,6 +313,8 @@ impl<W: Watch> Port for NativePort<'_, W> {
             self.seat.host,
         );
         let start = self.address(slice.start().offset(), slice.bytes());
+        // A view reads plainly, so the compiler could serve it what was read before the freeze.
+        compiler_fence(Ordering::Acquire);
         // SAFETY: the range was just checked; it is aligned (`Ptr`, and regions start on a page),
         // mapped while the port lives, and nobody writes a frozen range.
         unsafe { NativeView::new(start.cast_const().cast(), slice.len()) }
@@ -333,7 +335,7 @@ impl<W: Watch> HostAtomics for NativePort<'_, W> {
     #[track_caller]
     fn atomic_load<T: AtomicWord>(&self, at: impl Into<Cell<T>>) -> T {
         // SAFETY: live, aligned and never accessed plainly (`cell`).
-        unsafe { word::load(self.cell(at.into())) }
+        unsafe { word::load_acquire(self.cell(at.into())) }
     }
 
     #[inline(always)]

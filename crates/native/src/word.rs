@@ -1,12 +1,18 @@
 //! One word, and ranges of words, in memory that others write.
 //!
-//! Loads are acquire, stores release: on x86 both are a plain `mov`, and to the compiler they say
-//! what the port promises (TSO: only a load may pass an earlier store). Atomics, because a plain
-//! access that races is undefined; by size, because a word must never be torn.
+//! Atomics, because a plain access that races is undefined; by size, because a word must never be
+//! torn; each is one plain `mov`.
+//!
+//! The port promises TSO, so the compiler must keep the order too. Stores are release, which keeps
+//! everything earlier before them. Loads are relaxed, not acquire: after an acquire load the
+//! compiler must assume that the port itself has changed, and a chase would reload its base address
+//! at each hop. LLVM reorders no two atomic accesses all the same (its scheduler treats each as
+//! ordered, `MachineInstr::hasOrderedMemoryRef`); `tests/disassembly.rs` reads the machine code.
+//! Where order matters without hardware coherence, a flush and a fence stand in between anyway.
 
 #![allow(clippy::cast_ptr_alignment)] // words are aligned: a `Ptr` is, and regions start on a page
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use fabric::{AtomicWord, Word};
 
@@ -25,13 +31,26 @@ pub(crate) unsafe fn load<T: Word>(at: *mut u8) -> T {
     // SAFETY: aligned, live, and free of plain accesses (caller).
     let bits = unsafe {
         match T::BYTES {
-            1 => u64::from(AtomicU8::from_ptr(at).load(Ordering::Acquire)),
-            2 => u64::from(AtomicU16::from_ptr(at.cast()).load(Ordering::Acquire)),
-            4 => u64::from(AtomicU32::from_ptr(at.cast()).load(Ordering::Acquire)),
-            _ => AtomicU64::from_ptr(at.cast()).load(Ordering::Acquire),
+            1 => u64::from(AtomicU8::from_ptr(at).load(Ordering::Relaxed)),
+            2 => u64::from(AtomicU16::from_ptr(at.cast()).load(Ordering::Relaxed)),
+            4 => u64::from(AtomicU32::from_ptr(at.cast()).load(Ordering::Relaxed)),
+            _ => AtomicU64::from_ptr(at.cast()).load(Ordering::Relaxed),
         }
     };
     T::from_bits(bits)
+}
+
+/// Loads one word, before everything that follows; also a plain `mov`.
+///
+/// # Safety
+/// As for [`load`].
+#[inline(always)]
+pub(crate) unsafe fn load_acquire<T: Word>(at: *mut u8) -> T {
+    // SAFETY: as for `load`.
+    let value = unsafe { load(at) };
+    // With the relaxed load before it, an acquire for the compiler; x86 orders loads by itself.
+    compiler_fence(Ordering::Acquire);
+    value
 }
 
 /// Stores one word.
