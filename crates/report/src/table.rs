@@ -10,7 +10,7 @@ use record::{Results, Row};
 
 use crate::condition::{absence, plain};
 use crate::quantity::Scale;
-use crate::text::wrap_columns;
+use crate::text::{unbroken, wrap_columns};
 
 const COLUMNS: usize = 100;
 
@@ -114,7 +114,7 @@ impl<'a> Section<'a> {
         let constant = constant
             .iter()
             .filter(|column| column.cells[0] != "-")
-            .map(|column| format!("{} {}", column.name, column.cells[0]))
+            .map(|column| unbroken(&format!("{} {}", column.name, column.cells[0])))
             .collect();
         let figures = figures(&rows);
         Self {
@@ -226,7 +226,7 @@ fn subject(rows: &[&Row]) -> Vec<Column> {
 /// The host, or the pair, that a row belongs to.
 fn place(row: &Row) -> String {
     match (row.host, row.peer) {
-        (Some(host), Some(peer)) => format!("{host}, {peer}"),
+        (Some(host), Some(peer)) => format!("{host} to {peer}"),
         (Some(host), None) => host.to_string(),
         _ => "-".to_owned(),
     }

@@ -36,6 +36,14 @@ fn advance(character: char) -> u16 {
         .unwrap_or(WIDEST)
 }
 
+/// A space at which no line breaks: between a number and its unit.
+const NO_BREAK: char = '\u{a0}';
+
+/// A text that stays on one line.
+pub(crate) fn unbroken(text: &str) -> String {
+    text.replace(' ', &NO_BREAK.to_string())
+}
+
 /// Breaks a text into lines no wider than `limit` pixels: at spaces, and within a word that is
 /// wider than a line by itself.
 pub(crate) fn wrap(text: &str, size: i32, limit: i32) -> Vec<String> {
@@ -50,9 +58,11 @@ pub(crate) fn wrap_columns(text: &str, columns: usize) -> Vec<String> {
 fn wrap_by(text: &str, fits: impl Fn(&str) -> bool) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    let breaks = |character: char| character.is_whitespace() && character != NO_BREAK;
+    for word in text.split(breaks).filter(|word| !word.is_empty()) {
+        let word = word.replace(NO_BREAK, " ");
         let joined = if line.is_empty() {
-            word.to_owned()
+            word.clone()
         } else {
             format!("{line} {word}")
         };
@@ -100,6 +110,12 @@ mod tests {
         for line in wrap("a cache line is published, then observed", 13, 120) {
             assert!(width(&line, 13) <= 120, "{line}");
         }
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        let text = format!("it takes {}", unbroken("312 ns"));
+        assert_eq!(wrap_columns(&text, 12), ["it takes", "312 ns"]);
     }
 
     #[test]

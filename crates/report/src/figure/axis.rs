@@ -17,15 +17,11 @@ pub(super) struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    /// Room for every value of `held` and, up to a limit, of `tails`.
+    /// Room for every value of `held`, and for those of `tails` that are not far beyond.
     pub(super) fn fit(unit: &'a str, held: &[f64], tails: &[f64], left: i32, width: i32) -> Self {
         let held = held.iter().copied().fold(0.0, f64::max);
-        let tails = tails.iter().copied().fold(held, f64::max);
-        let greatest = if held > 0.0 {
-            tails.min(held * TAIL)
-        } else {
-            tails
-        };
+        let near = tails.iter().copied().filter(|tail| *tail <= held * TAIL);
+        let greatest = near.fold(held, f64::max);
         let scale = Scale::fit(unit, [greatest].into_iter());
         let step = round_step(scale.in_unit(greatest));
         // A value at the very end would have its marker cut in half.

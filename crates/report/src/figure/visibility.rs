@@ -155,14 +155,15 @@ fn finding(conditions: &[Condition<'_>]) -> String {
     let tied: Vec<f64> = tied.map(|(_, median, _)| *median).collect();
     let slowest = tied.iter().copied().fold(*median, f64::max);
     let scale = Scale::fit(&best.unit, [slowest].into_iter());
-    let figure = scale.show(*median);
+    let figure = text::unbroken(&scale.show(*median));
     match (measured.len(), tied.len()) {
         (1, _) => format!("a half round trip takes {figure}: {best_name}"),
         (_, 1) => format!("fastest publish + observe: {best_name}, {figure} a half round trip"),
         (all, tied) => format!(
-            "no publish + observe is the fastest: {tied} of {all} tie at {} to {} a half round trip",
+            "no publish + observe is the fastest: {tied} of {all} tie at {} to {} a half round \
+             trip",
             scale.digits(*median),
-            scale.show(slowest)
+            text::unbroken(&scale.show(slowest))
         ),
     }
 }
@@ -244,8 +245,10 @@ impl<'a> Page<'a> {
         let rows = || conditions.iter().flat_map(|condition| &condition.rows);
         let counts = || rows().map(|row| row.n).filter(|n| *n > 0);
         let n = match (counts().min(), counts().max()) {
-            (Some(least), Some(most)) if least < most => format!("n = {least} to {most}"),
-            (Some(least), _) => format!("n = {least}"),
+            (Some(least), Some(most)) if least < most => {
+                text::unbroken(&format!("n = {least} to {most}"))
+            }
+            (Some(least), _) => text::unbroken(&format!("n = {least}")),
             _ => "nothing measured".to_owned(),
         };
         let labels = labels(conditions);
@@ -270,8 +273,8 @@ impl<'a> Page<'a> {
             x += 6 * MARKER + text::width(series.name, BODY);
         }
         self.y += pitch(BODY);
-        let key = "Marker: median; of several pairs or trials, the middle one. Thick line: its 95 % \
-                   interval. Thin line: to its 99th percentile. Ticks: the other medians.";
+        let key = "Marker: median; of several pairs or trials, the middle one. Thick line: its \
+                   95 % interval. Thin line: to its 99th percentile. Ticks: the other medians.";
         self.paragraph(SMALL, MUTED, key);
     }
 
