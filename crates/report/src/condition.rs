@@ -58,10 +58,10 @@ impl<'a> Condition<'a> {
         Some(measured[middle])
     }
 
-    /// The rows of a metric that hold a value.
+    /// The rows of a metric that hold a result: a wrong answer's time is none.
     pub(crate) fn measured(&self, metric: &str) -> impl Iterator<Item = &'a Row> {
         let of_metric = self.rows.iter().filter(move |row| row.metric == metric);
-        of_metric.copied().filter(|row| row.p50.is_some())
+        of_metric.copied().filter(|row| absence(row).is_none())
     }
 
     /// Why a metric has no value here, where it was asked for and has none.
@@ -72,7 +72,7 @@ impl<'a> Condition<'a> {
         self.rows
             .iter()
             .find(|row| row.metric == metric)
-            .map(|row| absence(row))
+            .and_then(|row| absence(row))
     }
 
     /// The fields, parameters without their prefix, in which this condition differs from another
@@ -94,12 +94,18 @@ impl<'a> Condition<'a> {
     }
 }
 
-/// Why a row has no value.
-pub(crate) fn absence(row: &Row) -> String {
-    match (&row.error, &row.reason) {
-        (Some(error), _) => format!("failed: {error}"),
-        (None, Some(reason)) => format!("absent: {reason}"),
-        (None, None) => "absent: the record gives no reason".to_owned(),
+/// Why a row has no result; none where it has one.
+pub(crate) fn absence(row: &Row) -> Option<String> {
+    if let Some(error) = &row.error {
+        return Some(format!("failed: {error}"));
+    }
+    if row.verified == Some(false) {
+        return Some("wrong: its answer was not verified".to_owned());
+    }
+    match (row.p50, &row.reason) {
+        (Some(_), _) => None,
+        (None, Some(reason)) => Some(format!("absent: {reason}")),
+        (None, None) => Some("absent: the record gives no reason".to_owned()),
     }
 }
 

@@ -157,18 +157,13 @@ impl<'a> Section<'a> {
         text
     }
 
-    /// Why values are absent, each reason once.
+    /// Why there are no results, each reason once.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<(String, usize)> = Vec::new();
-        for row in &self.rows {
-            let wrong =
-                (row.verified == Some(false)).then(|| "wrong: it was not verified".to_owned());
-            let absent = (row.p50.is_none() || row.error.is_some()).then(|| absence(row));
-            for note in [absent, wrong].into_iter().flatten() {
-                match notes.iter_mut().find(|(known, _)| *known == note) {
-                    Some((_, count)) => *count += 1,
-                    None => notes.push((note, 1)),
-                }
+        for note in self.rows.iter().filter_map(|row| absence(row)) {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, count)) => *count += 1,
+                None => notes.push((note, 1)),
             }
         }
         notes

@@ -213,7 +213,7 @@ fn an_absent_value_is_never_drawn_at_zero() {
     let texts = draw("absent", &results(vec![nothing]));
     assert_says(
         &texts,
-        &format!("No half round trip was measured: absent: {reason}"),
+        &format!("No half round trip was measured; absent: {reason}"),
     );
     assert_says(&texts, &format!("Half round trip absent: {reason}"));
     let zeros = texts
@@ -221,6 +221,28 @@ fn an_absent_value_is_never_drawn_at_zero() {
         .filter(|text| text.text.starts_with("0 "))
         .count();
     assert_eq!(zeros, 0);
+}
+
+#[test]
+fn the_time_of_a_wrong_answer_is_no_result() {
+    let half = |publish, median| {
+        measured(
+            row(publish, "clflush", 1, "half_round_trip_ns"),
+            median,
+            1.0,
+        )
+    };
+    let wrong = Row {
+        verified: Some(false),
+        ..half("clwb", 100.0)
+    };
+    let texts = draw("wrong", &results(vec![wrong, half("clflush", 300.0)]));
+    assert_says(
+        &texts,
+        "A half round trip takes 300 ns: clflush + clflush, 1 line",
+    );
+    assert_says(&texts, "half round trip wrong: its answer was not verified");
+    assert!(!joined(&texts).contains("100 ns"));
 }
 
 #[test]

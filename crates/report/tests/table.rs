@@ -87,7 +87,7 @@ fn what_failed_is_wrong_or_is_absent_says_so() {
     let said = table(&results(vec![failed, wrong, shared]));
     for expected in [
         "failed: host 1 was lost",
-        "wrong: it was not verified",
+        "wrong: its answer was not verified",
         &format!("absent: {NO_CLOCK}"),
         "1 of 3 rows oversubscribed",
     ] {

@@ -1,6 +1,7 @@
 //! Figures as SVG, one file a workload.
 
 mod axis;
+mod finding;
 mod scene;
 mod visibility;
 

@@ -8,9 +8,10 @@ use plotters::style::RGBColor;
 use record::{Results, Row};
 
 use super::axis::Axis;
+use super::finding::title;
 use super::scene::{Point, Scene, Shape, pitch};
 use super::setting;
-use crate::condition::{Condition, absence, meaning};
+use crate::condition::{Condition, meaning};
 use crate::quantity::Scale;
 use crate::text;
 
@@ -106,7 +107,7 @@ fn order(mut conditions: Vec<Condition<'_>>) -> Vec<Condition<'_>> {
 }
 
 /// `clflushopt + clflushopt, 1 line`, and whatever else tells it from the others.
-fn name(condition: &Condition<'_>, all: &[Condition<'_>]) -> String {
+pub(super) fn name(condition: &Condition<'_>, all: &[Condition<'_>]) -> String {
     let param = |name| condition.param(name).unwrap_or_else(|| format!("{name}?"));
     let lines = match param("lines").as_str() {
         "1" => "1 line".to_owned(),
@@ -119,61 +120,6 @@ fn name(condition: &Condition<'_>, all: &[Condition<'_>]) -> String {
     ];
     parts.extend(condition.distinguishing(all, &known));
     parts.join(", ")
-}
-
-/// The finding, as a sentence. Where labels are mixed it says whose it is.
-fn title(conditions: &[Condition<'_>]) -> String {
-    let finding = finding(conditions);
-    match labels(conditions).as_slice() {
-        [label, _, ..] => capital(&format!("{label}: {finding}")),
-        _ => capital(&finding),
-    }
-}
-
-/// Only conditions of the first label and the fewest lines compete: a longer message and another
-/// kind of evidence are other questions. A winner needs an interval of its own.
-fn finding(conditions: &[Condition<'_>]) -> String {
-    let first = &conditions[0];
-    let competes = |one: &&Condition<'_>| {
-        one.label == first.label && one.param("lines") == first.param("lines")
-    };
-    let measured: Vec<(&Row, f64, String)> = conditions
-        .iter()
-        .filter(competes)
-        .filter_map(|one| {
-            let row = one.middle(SERIES[0].metric)?;
-            Some((row, row.p50?, name(one, conditions)))
-        })
-        .collect();
-    let Some((best, median, best_name)) = measured.first() else {
-        return format!(
-            "no half round trip was measured: {}",
-            absence(first.rows[0])
-        );
-    };
-    let tied = measured.iter().filter(|(row, ..)| overlap(row, best));
-    let tied: Vec<f64> = tied.map(|(_, median, _)| *median).collect();
-    let slowest = tied.iter().copied().fold(*median, f64::max);
-    let scale = Scale::fit(&best.unit, [slowest].into_iter());
-    let figure = text::unbroken(&scale.show(*median));
-    match (measured.len(), tied.len()) {
-        (1, _) => format!("a half round trip takes {figure}: {best_name}"),
-        (_, 1) => format!("fastest publish + observe: {best_name}, {figure} a half round trip"),
-        (all, tied) => format!(
-            "no publish + observe is the fastest: {tied} of {all} tie at {} to {} a half round \
-             trip",
-            scale.digits(*median),
-            text::unbroken(&scale.show(slowest))
-        ),
-    }
-}
-
-/// Whether two medians cannot be told apart. A row without an interval cannot be told from any.
-fn overlap(left: &Row, right: &Row) -> bool {
-    match (left.ci95, right.ci95) {
-        (Some(left), Some(right)) => left[0] <= right[1] && right[0] <= left[1],
-        _ => true,
-    }
 }
 
 /// The axis, wide enough for all but the longest tails, beside the column of values.
@@ -259,12 +205,16 @@ impl<'a> Page<'a> {
         );
         self.paragraph(BODY, MUTED, &text);
         self.y += GAP;
-        self.legend();
+        self.legend(conditions);
     }
 
-    fn legend(&mut self) {
+    fn legend(&mut self, conditions: &[Condition<'_>]) {
+        let drawn = |series: &&Series| !absent_everywhere(conditions, series);
+        if SERIES.iter().find(drawn).is_none() {
+            return;
+        }
         let mut x = MARGIN + MARKER;
-        for series in &SERIES {
+        for series in SERIES.iter().filter(drawn) {
             self.scene
                 .shapes
                 .push(marker((x, self.y + BODY / 2), series));
@@ -383,7 +333,7 @@ impl<'a> Page<'a> {
 }
 
 /// The labels of some conditions, in order, each once.
-fn labels(conditions: &[Condition<'_>]) -> Vec<&'static str> {
+pub(super) fn labels(conditions: &[Condition<'_>]) -> Vec<&'static str> {
     let mut labels: Vec<&str> = conditions.iter().map(|one| one.label.as_str()).collect();
     labels.dedup();
     labels
@@ -395,7 +345,7 @@ fn absent_everywhere(conditions: &[Condition<'_>], series: &Series) -> bool {
         .all(|condition| condition.middle(series.metric).is_none())
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or(String::new(), |first| {
         first.to_uppercase().chain(characters).collect()
