@@ -1,7 +1,7 @@
 //! Loops whose machine code `tests/disassembly.rs` reads: what a workload's hot loop becomes.
 //!
 //! Each function is generic over the port, as workloads are, and reaches it through a worker-like
-//! structure, because a port behind a second reference is the harder case for the compiler.
+//! structure: a port behind a second reference is the harder case for the compiler.
 
 #![forbid(unsafe_code)]
 
@@ -75,13 +75,18 @@ impl Program for HotPaths {
             let next = (index + 1) % self.links.len();
             port.store(self.links.at(index), next as u64);
         }
-        hot_publish(&worker, black_box(self.links.lines()));
-        hot_observe(&worker, black_box(self.links.lines()));
-        black_box(hot_scan(
-            port.view(Frozen::after_collective_freeze(self.links)),
-        ));
-        let end = hot_chase(&worker, black_box(self.links), black_box(1000));
-        black_box(hot_message(&worker, black_box(self.links), black_box(end)));
+        // Through pointers that the optimizer cannot see through: it may not fit a function to its
+        // one caller, as a workload's would not be.
+        let publish: fn(&Worker<'_, P>, Lines) = black_box(hot_publish);
+        let observe: fn(&Worker<'_, P>, Lines) = black_box(hot_observe);
+        publish(&worker, self.links.lines());
+        observe(&worker, self.links.lines());
+        let view = port.view(Frozen::after_collective_freeze(self.links));
+        black_box(hot_scan(black_box(view)));
+        let chase: fn(&Worker<'_, P>, Slice<u64>, u64) -> u64 = black_box(hot_chase);
+        let message: fn(&Worker<'_, P>, Slice<u64>, u64) -> [u64; 2] = black_box(hot_message);
+        let end = chase(&worker, self.links, 1000);
+        black_box(message(&worker, self.links, end));
         end
     }
 }
