@@ -53,7 +53,7 @@ fn hot_message<P: Port>(worker: &Worker<'_, P>, slots: Slice<u64>, value: u64) -
 
 /// Adds up a frozen range.
 #[inline(never)]
-fn hot_scan<V: View<u64>>(view: V) -> u64 {
+fn hot_scan<V: View<u64> + Copy>(view: V) -> u64 {
     let mut sum = 0u64;
     for index in 0..view.len() {
         sum = sum.wrapping_add(view.get(index));

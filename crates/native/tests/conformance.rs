@@ -3,6 +3,8 @@
 //!
 //! The checks are generic over the port: nothing in them is native's.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -397,6 +399,60 @@ fn what_the_watch_says_ends_the_wait() {
                 silent_ms: 5
             }
         );
+    }
+}
+
+/// Two lanes that hand a number back and forth.
+struct Turns {
+    numbers: [Ptr<u64>; 2],
+    rounds: u64,
+}
+
+impl Program for Turns {
+    type Out = Result<(), Gone>;
+
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
+        let own = self.numbers[seat.lane as usize];
+        let other = self.numbers[1 - seat.lane as usize];
+        for round in 1..=self.rounds {
+            if seat.lane == 0 {
+                port.write_published(own, &[round]);
+            }
+            wait_until(port, || {
+                port.observe(other.line());
+                Some(()).filter(|()| port.load(other) == round)
+            })?;
+            if seat.lane == 1 {
+                port.write_published(own, &[round]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A spinning lane would keep the one that it waits for off their core for a whole time slice.
+#[test]
+fn lanes_that_share_a_core_let_each_other_run() {
+    let mut bed = Bed::new();
+    let numbers = ["test.ping", "test.pong"].map(|name| bed.arena.word::<u64>(name));
+    let cpu = available_cpus().unwrap()[0];
+    let pins = Pins {
+        cpus: vec![cpu; 2],
+        oversubscribed: true,
+    };
+    let clock = TscClock::calibrate().unwrap().clock(true);
+    let mut host = Host::new(&bed.region, 0, pins, clock);
+    host.set_deadline(Some(Duration::from_mins(1)));
+    let setting = bed.setting(2, Discipline::DEFAULT);
+    for (_, ended) in host.run(
+        &setting,
+        &NoWatch,
+        &Turns {
+            numbers,
+            rounds: 5_000,
+        },
+    ) {
+        assert_eq!(ended, Ok(()));
     }
 }
 

@@ -4,6 +4,9 @@
 //! hand-written code costs. A check per access, a call, or a reload of the base address would not
 //! fail any other test; it would only make every measured number wrong.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -104,7 +107,7 @@ impl Code {
         let mut formatter = IntelFormatter::new();
         let mut text = String::new();
         for instruction in &self.instructions {
-            text.push_str(&format!("{:x}  ", instruction.ip()));
+            write!(text, "{:x}  ", instruction.ip()).unwrap();
             formatter.format(instruction, &mut text);
             text.push('\n');
         }

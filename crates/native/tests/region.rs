@@ -2,6 +2,8 @@
 //! says. A mapping that ended before its file did once cost users of a pmem library a bare
 //! "Bus error"; the last test dies of one on purpose and reads what was said.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod common;
 
 use std::fs::{self, File};
