@@ -278,7 +278,16 @@ fn call(cpus: [usize; 2], rounds: u64, clock: &TscClock) -> Result<(), Box<dyn E
         let [from, to] = cpus;
         writeln!(
             io::stdout(),
-            r#"{{"side":"{side}","cpus":[{from},{to}],"rep":{repetition},"n":{rounds},"half_round_trip_ns":{half_ns:.1}}}"#,
+            concat!(
+                r#"{{"side":"{}","cpus":[{},{}],"rep":{},"n":{},"#,
+                r#""half_round_trip_ns":{:.1}}}"#
+            ),
+            side,
+            from,
+            to,
+            repetition,
+            rounds,
+            half_ns,
         )
     })
 }

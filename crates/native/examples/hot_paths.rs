@@ -8,10 +8,11 @@
 use std::hint::black_box;
 
 use fabric::{
-    Arena, Discipline, Frozen, HostAtomics, Lines, NoWatch, ObserveBy, Pod, Port, Program,
-    PublishBy, Seat, Setting, Slice, Substrate, View,
+    Arena, Discipline, HostAtomics, Lines, NoWatch, ObserveBy, Pod, Port, Program, PublishBy, Seat,
+    Setting, Slice, Substrate, View,
 };
 use native::{Host, Region, Request, TscClock, available_cpus, plan_pins};
+use sync::{Barrier, BarrierLayout};
 
 /// What a workload gets: its port behind a reference.
 struct Worker<'a, P> {
@@ -81,7 +82,14 @@ impl Program for HotPaths {
         let observe: fn(&Worker<'_, P>, Lines) = black_box(hot_observe);
         publish(&worker, self.links.lines());
         observe(&worker, self.links.lines());
-        let view = port.view(Frozen::after_collective_freeze(self.links));
+        let (pod, seat) = (Pod::new(1, 1), Seat { host: 0, lane: 0 });
+        let layout = BarrierLayout::lay_out(&mut Arena::new(), "hot_paths.barrier", pod);
+        let barrier = Barrier::new(&layout, pod, seat, 0);
+        let contract = workload::Worker::new(port, pod, seat, &barrier, 0, 0);
+        let frozen = contract
+            .freeze(self.links, self.links)
+            .expect("one lane waits for nobody");
+        let view = port.view(frozen);
         black_box(hot_scan(black_box(view)));
         let chase: fn(&Worker<'_, P>, Slice<u64>, u64) -> u64 = black_box(hot_chase);
         let message: fn(&Worker<'_, P>, Slice<u64>, u64) -> [u64; 2] = black_box(hot_message);

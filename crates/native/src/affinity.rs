@@ -106,8 +106,8 @@ pub(crate) fn allow(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Places the lanes of `host`, for a pod whose hosts all run on this machine: host after host, round
-/// robin over `cpus`, so that lanes of one host never share a CPU and hosts share as late as
+/// Places the lanes of `host`, for a pod whose hosts all run on this machine: host after host,
+/// round robin over `cpus`, so that lanes of one host never share a CPU and hosts share as late as
 /// possible. Where each host has its machine to itself, plan for a pod of one host.
 ///
 /// # Errors

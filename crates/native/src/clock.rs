@@ -109,7 +109,7 @@ impl TscClock {
     /// What ports report. `one_machine`: the pod's hosts are processes of this machine.
     ///
     /// The kernel takes a warp of one tick between two CPUs as a failure of synchronization
-    /// (`arch/x86/kernel/tsc_sync.c`), so a difference is off by no more than its two readings take.
+    /// (`arch/x86/kernel/tsc_sync.c`), so a difference is off by no more than its readings take.
     pub fn clock(&self, one_machine: bool) -> Clock {
         let across_hosts = match (one_machine, self.synchronized) {
             (true, true) => Across::Comparable {

@@ -170,8 +170,8 @@ pub(crate) fn rdtscp() -> u64 {
 /// # Safety
 /// * Both ranges lie in live memory, `to` writable, and do not overlap.
 /// * `ALIGNED_FROM`: `from` is a multiple of 16; otherwise `to` is. The side that other hosts share
-///   is the aligned one: aligned 16-byte accesses are single on every CPU with AVX (Intel SDM vol. 3
-///   sec. 9.1.1; AMD APM vol. 2 sec. 7.3.2), so no word in them is torn.
+///   is the aligned one: aligned 16-byte accesses are single on every CPU with AVX (Intel SDM vol.
+///   3 sec. 9.1.1; AMD APM vol. 2 sec. 7.3.2), so no word in them is torn.
 #[inline(always)]
 pub(crate) unsafe fn copy_blocks<const ALIGNED_FROM: bool>(
     to: *mut u8,

@@ -26,7 +26,8 @@ const ADDRESS_STRIDE: usize = 1 << 40;
 /// What to map.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// `/dev/daxX.Y`, a file on a DAX filesystem, tmpfs or hugetlbfs, or `/proc/PID/fd/N` of a memfd.
+    /// `/dev/daxX.Y`, a file on a DAX filesystem, tmpfs or hugetlbfs, or `/proc/PID/fd/N` of a
+    /// memfd.
     pub path: PathBuf,
     /// Bytes that the layout needs; 0 takes what there is.
     pub needed: u64,

@@ -10,11 +10,11 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use common::Memfd;
+use common::{Memfd, freeze};
 use fabric::{
-    Arena, Cell, Coherence, Discipline, Fence, Frozen, Gone, HostAtomics, HostSlice, Line, NoWatch,
-    Pod, Port, Private, Program, Ptr, PublishBy, Seat, Setting, Slice, Substrate, View, Watch,
-    Word, wait_until,
+    Arena, Cell, Coherence, Discipline, Fence, Gone, HostAtomics, HostSlice, Line, NoWatch, Pod,
+    Port, Private, Program, Ptr, PublishBy, Seat, Setting, Slice, Substrate, View, Watch, Word,
+    wait_until,
 };
 use native::{Cpu, Host, Pins, Region, TscClock, available_cpus, plan_pins};
 
@@ -282,7 +282,7 @@ impl Program for Windows {
     fn lane<P: HostAtomics>(&self, _: Seat, port: &P) {
         let words: Vec<u32> = (0..self.0.len() as u32).collect();
         port.write_published(self.0.start(), &words);
-        let view = port.view(Frozen::after_collective_freeze(self.0));
+        let view = port.view(freeze(port, self.0));
         assert_eq!(view.len(), words.len());
         let mut own = port.private(view.len(), 0u32);
         for index in 0..view.len() {
@@ -320,7 +320,7 @@ impl Program for ViewOnly {
     type Out = usize;
 
     fn lane<P: HostAtomics>(&self, _: Seat, port: &P) -> usize {
-        port.view(Frozen::after_collective_freeze(self.0)).len()
+        port.view(freeze(port, self.0)).len()
     }
 }
 

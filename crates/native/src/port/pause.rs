@@ -48,8 +48,8 @@ impl Ending {
     }
 }
 
-/// One lane's spinning. It lives beside the port, not in it: a port without interior mutability lets
-/// the compiler keep its fields in registers across the loads and flushes of a loop.
+/// One lane's spinning. It lives beside the port, not in it: a port without interior mutability
+/// lets the compiler keep its fields in registers across the loads and flushes of a loop.
 #[derive(Debug)]
 pub(crate) struct Spin {
     /// Fast turns until the next slow one.
@@ -112,9 +112,9 @@ impl Spin {
 
     /// A yield, and after dozens of them in one wait a sleep.
     ///
-    /// Nobody tells a port that a wait succeeded and another began. But then more happened since the
-    /// last turn than polling, so it took longer than polls do; the count starts over. A wrong guess
-    /// (an interrupt in between) costs a few yields instead of sleeps.
+    /// Nobody tells a port that a wait succeeded and another began. But then more happened since
+    /// the last turn than polling, so it took longer than polls do; the count starts over. A wrong
+    /// guess (an interrupt in between) costs a few yields instead of sleeps.
     fn give_core_away(&self) {
         let ticks = instr::rdtscp().saturating_sub(self.last.get());
         let per_poll = ticks / u64::from(self.granted.get());

@@ -14,7 +14,7 @@ pub struct NativeView<'a, T> {
 
 impl<T> NativeView<'_, T> {
     /// # Safety
-    /// `start` is aligned, and `len` words from it stay mapped, and unwritten, while the view lives.
+    /// `start` is aligned, and `len` words from it stay mapped and unwritten while the view lives.
     pub(super) unsafe fn new(start: *const T, len: usize) -> Self {
         Self {
             start,

@@ -70,7 +70,7 @@ pub enum RegionError {
     /// The filesystem is not DAX.
     #[error(
         "{path} is on a filesystem that does not map memory directly (MAP_SYNC: {source}; \
-             type {magic:#x}); mount a DAX filesystem with -o dax=always, or use tmpfs as a stand-in"
+             type {magic:#x}); mount one with -o dax=always, or use tmpfs as a stand-in"
     )]
     NotDax {
         path: PathBuf,
@@ -79,8 +79,8 @@ pub enum RegionError {
     },
     /// sysfs did not describe the device.
     #[error(
-        "cannot read {attribute} of the DAX device {path}: {source}; is sysfs mounted, and does the kernel \
-             have CONFIG_DEV_DAX?"
+        "cannot read {attribute} of the DAX device {path}: {source}; is sysfs mounted, and does \
+             the kernel have CONFIG_DEV_DAX?"
     )]
     Sysfs {
         path: PathBuf,

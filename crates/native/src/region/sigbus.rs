@@ -1,8 +1,8 @@
 //! Says where a SIGBUS struck before the process dies of it.
 //!
 //! The kernel raises it when a page of a mapping has nothing behind it: a file truncated by someone
-//! else, a full tmpfs, a device that shrank, poisoned memory. Without a word of explanation it looks
-//! like a bug of the workload. The report names host and offset; then the default action runs.
+//! else, a full tmpfs, a device that shrank, poisoned memory. Without an explanation it looks like
+//! a bug of the workload. The report names host and offset; then the default action runs.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -76,8 +76,8 @@ fn install() -> io::Result<()> {
     }
     let mut previous = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: a zeroed sigaction is a valid one (no flags, empty mask); `on_sigbus` has the
-    // signature that SA_SIGINFO asks for and calls async-signal-safe functions only; both structures
-    // live across the call, which fills `previous` if it returns 0.
+    // signature that SA_SIGINFO asks for and calls async-signal-safe functions only; both
+    // structures live across the call, which fills `previous` if it returns 0.
     let previous = unsafe {
         let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
         action.sa_sigaction = on_sigbus as *const () as usize;

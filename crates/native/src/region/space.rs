@@ -12,7 +12,8 @@ use super::RegionError;
 /// `st_blocks` counts these, whatever the filesystem's own blocks are (stat(2)).
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// Allocates the first `bytes` bytes of a file on tmpfs or hugetlbfs, after asking whether they fit.
+/// Allocates the first `bytes` bytes of a file on tmpfs or hugetlbfs, after asking whether they
+/// fit.
 ///
 /// tmpfs promises nothing at `ftruncate` or `mmap`: a store to a hole of a full filesystem is a
 /// SIGBUS in the middle of a trial. Asking first keeps a container from being killed for memory by
