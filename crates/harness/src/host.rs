@@ -27,6 +27,8 @@ pub struct HostConfig {
     pub host: u32,
     /// The launcher, whose death ends this process.
     pub launcher_pid: u32,
+    /// What all hosts of this run share, and no other run.
+    pub run_key: u64,
     /// A random number for the rendezvous.
     pub nonce: u64,
     /// The build that the launcher runs.
@@ -123,6 +125,7 @@ fn rendezvous<S: Substrate, O: Write>(
     let identity = Identity {
         pod: config.pod,
         host: config.host,
+        run_key: config.run_key,
         nonce: config.nonce,
         build_id: config.build_id,
         layout_hash: config.layout_hash(registry),

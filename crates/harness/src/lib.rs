@@ -9,7 +9,7 @@
 //!                      │
 //!   on every host: join, trials, leave      host.rs     one process a host
 //!                      │ frames             frame.rs
-//!   the launcher: start, supervise          local.rs    a lost host is named, nothing is left
+//!   the launcher: start, supervise          local.rs, session.rs    a lost host is named
 //!                      │
 //!   rows and samples                        collect.rs  into a record::Directory
 //! ```
@@ -28,10 +28,12 @@ pub mod local;
 pub mod plan;
 pub mod progress;
 pub mod registry;
+pub mod session;
 pub mod spec;
 pub mod trial;
 
 pub use collect::{Place, Recorder};
 pub use plan::{Plan, PlanError};
 pub use registry::{Registry, SpecError};
+pub use session::{Ended, Session};
 pub use spec::{Limits, TrialSpec};

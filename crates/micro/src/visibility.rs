@@ -340,8 +340,9 @@ fn one_way<P: Port>(port: &P, link: &Link<'_>, start: u64, rounds: u64) -> Resul
         link.send(port, number);
         link.receive(port, number)?;
     }
-    // The peer posted its arrivals before its last answer, which has been received.
-    port.observe(link.their_arrivals.lines());
+    // The peer posted its arrivals before its last answer, which has been received. Aside: times are
+    // the experiment's, not the message's.
+    port.aside(|port| port.observe(link.their_arrivals.lines()));
     let clock = port.clock();
     let mut samples = Vec::with_capacity(rounds as usize);
     for index in 0..rounds as usize {
@@ -359,7 +360,7 @@ fn answer_on_time<P: Port>(port: &P, link: &Link<'_>, start: u64, rounds: u64) -
         let index = (number - start) as usize;
         arrivals.set(index, port.now().0);
         if number + 1 == start + rounds {
-            post_arrivals(port, link, &arrivals);
+            port.aside(|port| post_arrivals(port, link, &arrivals));
         }
         link.send(port, number);
     }

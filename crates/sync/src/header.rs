@@ -3,9 +3,13 @@
 //! ```text
 //! line 0          identity   magic, format version, line bytes, region bytes      host 0
 //! line 1          run        cookie, hosts, lanes, build id, layout hash, state   host 0
-//! line 2 + 2h     host[h]    nonce, cookie, build id, layout hash, lanes, pid, beat, state   host h
-//! line 130 + 2h   welcome[h] nonce of host h as host 0 saw it, cookie             host 0
+//! line 2 + 2h     host[h]    cookie, build id, layout hash, lanes, pid, -, beat, state   host h
+//! line 130 + 2h   arrival[h] run key, nonce of host h                             host h
+//! line 258 + 2h   welcome[h] cookie, nonce of host h as host 0 saw it             host 0
 //! ```
+//!
+//! Arrivals have lines of their own, so that a host that arrives at a region in use, and is about to
+//! be refused, has not overwritten the line of a host that lives.
 //!
 //! Device memory is not zeroed: it holds whatever the last run, or another program, left there. So a
 //! word means nothing until the cookie of this run stands beside it, and a cookie means nothing
@@ -33,6 +37,7 @@ pub struct Header {
     pub(crate) identity: Slice<u64>,
     pub(crate) run: Slice<u64>,
     pub(crate) hosts: Vec<Slice<u64>>,
+    pub(crate) arrivals: Vec<Slice<u64>>,
     pub(crate) welcomes: Vec<Slice<u64>>,
 }
 
@@ -89,8 +94,6 @@ pub enum RunState {
 pub enum HostState {
     /// Never seen.
     Absent,
-    /// It has written its nonce and waits to be welcomed.
-    Arriving,
     /// It has found its nonce echoed and took the cookie.
     Joined,
     /// It left after its work was done.
@@ -118,7 +121,7 @@ macro_rules! numbered {
 // Not small numbers: random bytes must not look like a state.
 numbered!(RunState: Idle = 0, Gathering = 0x6761_7468, Running = 0x7275_6e6e,
     Refused = 0x7265_6675, Ended = 0x656e_6465);
-numbered!(HostState: Absent = 0, Arriving = 0x6172_7269, Joined = 0x6a6f_696e,
+numbered!(HostState: Absent = 0, Joined = 0x6a6f_696e,
     Done = 0x646f_6e65, Failed = 0x6661_696c);
 
 /// The run line as read.
@@ -143,9 +146,7 @@ pub struct RunLine {
 /// One host's line as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HostLine {
-    /// Random number of this arrival.
-    pub nonce: u64,
-    /// Cookie that it joined, 0 before.
+    /// Cookie that it joined.
     pub cookie: u64,
     /// Its build.
     pub build_id: u64,
@@ -176,11 +177,13 @@ impl Header {
         let identity = arena.slice("header.identity", WORDS);
         let run = arena.slice("header.run", WORDS);
         let hosts = arena.per_host("header.host", MAX_HOSTS, WORDS);
+        let arrivals = arena.per_host("header.arrival", MAX_HOSTS, WORDS);
         let welcomes = arena.per_host("header.welcome", MAX_HOSTS, WORDS);
         Self {
             identity,
             run,
             hosts,
+            arrivals,
             welcomes,
         }
     }
@@ -188,11 +191,12 @@ impl Header {
     /// Writes a clean header: identity, everything else zero. For `dsmark region format`, and for
     /// host 0 before it claims a blank region.
     ///
-    /// Cost: 1 publish of 258 lines, then 1 of the identity line.
+    /// Cost: 194 publishes of a line.
     pub fn format<P: Port>(&self, port: &P, region_bytes: u64) {
         let blank = [0u64; WORDS];
         let rest = std::iter::once(&self.run)
             .chain(&self.hosts)
+            .chain(&self.arrivals)
             .chain(&self.welcomes);
         for line in rest {
             port.write_posted(line.start(), &blank);
@@ -282,12 +286,12 @@ impl Header {
     /// Writes the line of `host`; that host only. Cost: 1 publish.
     pub(crate) fn set_host<P: Port>(&self, port: &P, host: u32, line: &HostLine) {
         let words = [
-            line.nonce,
             line.cookie,
             line.build_id,
             line.layout_hash,
             line.lanes,
             line.pid,
+            0,
             line.beat,
             line.state.number(),
         ];
@@ -339,12 +343,11 @@ fn write_in_order<P: Port>(port: &P, line: Slice<u64>, words: &[u64; WORDS]) {
 
 fn host_line(words: &[u64; WORDS]) -> HostLine {
     HostLine {
-        nonce: words[0],
-        cookie: words[1],
-        build_id: words[2],
-        layout_hash: words[3],
-        lanes: words[4],
-        pid: words[5],
+        cookie: words[0],
+        build_id: words[1],
+        layout_hash: words[2],
+        lanes: words[3],
+        pid: words[4],
         beat: words[HostLine::BEAT],
         state: HostState::of_number(words[HostLine::STATE]),
     }

@@ -3,17 +3,18 @@
 //! Published systems trusted a stale `init_done` flag from the run before, or let two hosts each
 //! initialise the device (split brain). Here:
 //!
-//! 1. Every host first looks whether another run is alive: a header in state gathering or running
-//!    whose heartbeats move is refused.
-//! 2. Each host writes a random *nonce* of its own, state arriving.
-//! 3. Host 0 draws the run's *cookie* and echoes each nonce it sees beside it, again whenever one
+//! 1. Host 0 first looks whether another run is alive: a header in state gathering or running whose
+//!    heartbeats move is refused.
+//! 2. Host 0 draws the run's *cookie* and says gathering. Every other host writes a random *nonce*
+//!    of its own in its arrival line, with the key that all hosts of its run were started with.
+//! 3. Host 0 echoes each nonce that comes with its own key, beside the cookie, again whenever one
 //!    changes: a nonce left by an earlier run is echoed first and corrected when the host arrives.
 //! 4. A host that finds **its own** nonce echoed takes the cookie and says joined. Nothing stale can
 //!    fool it: nobody knew its nonce before.
 //! 5. Host 0 waits until all hosts have joined **this** cookie, compares builds and layouts, and
 //!    says running, or refused with the host that differs.
 //!
-//! Cost: 3 publishes a host and 2 more a host at host 0; observes until everyone has arrived.
+//! Cost: 4 publishes a host and 2 more a host at host 0; observes until everyone has arrived.
 
 use fabric::{Gone, Pod, Port, Ticks, wait_until};
 use thiserror::Error;
@@ -27,6 +28,10 @@ pub struct Identity {
     pub pod: Pod,
     /// Its index.
     pub host: u32,
+    /// What all hosts of this run were started with, and no other run: a launcher's random number,
+    /// a hash of the job's id. 0 where there is none; then two runs that gather on one region in
+    /// the same moment may mix.
+    pub run_key: u64,
     /// A fresh random number, not 0. Host 0's becomes the cookie.
     pub nonce: u64,
     /// Which build it runs.
@@ -128,21 +133,50 @@ const WATCH_MS: u64 = 1_000;
 /// See [`JoinError`]; within the timeout, whatever the others do.
 pub fn join<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, JoinError> {
     check_condition(port, header, me)?;
-    refuse_if_alive(port, header)?;
-    let mut line = HostLine {
-        nonce: me.nonce,
-        cookie: 0,
+    if me.host == 0 {
+        refuse_if_alive(port, header)?;
+        gather(port, header, me)
+    } else {
+        arrive(port, header, me)
+    }
+}
+
+/// The line of a host that takes `cookie`.
+fn joined(me: &Identity, cookie: u64) -> HostLine {
+    HostLine {
+        cookie,
         build_id: me.build_id,
         layout_hash: me.layout_hash,
         lanes: u64::from(me.pod.lanes),
         pid: u64::from(me.pid),
         beat: 0,
-        state: HostState::Arriving,
-    };
-    if me.host == 0 {
-        gather(port, header, me, &mut line)
-    } else {
-        arrive(port, header, me, &mut line)
+        state: HostState::Joined,
+    }
+}
+
+/// Looks at a region from outside: whether hosts could start a run on it now.
+///
+/// # Errors
+/// What they would be refused with.
+pub fn check_region<P: Port>(port: &P, header: &Header) -> Result<(), JoinError> {
+    match header.condition(port) {
+        Condition::Blank => Ok(()),
+        Condition::Formatted => refuse_if_alive(port, header),
+        other => Err(refuse_condition(&other)),
+    }
+}
+
+fn refuse_condition(condition: &Condition) -> JoinError {
+    match *condition {
+        Condition::OtherVersion(line) => JoinError::OtherVersion {
+            found: line.format_version,
+            line_bytes: line.line_bytes,
+            own: crate::header::FORMAT_VERSION,
+        },
+        Condition::Foreign { first_word } => JoinError::Foreign { first_word },
+        Condition::Blank | Condition::Formatted => {
+            unreachable!("a blank or formatted region is not refused for its condition")
+        }
     }
 }
 
@@ -159,12 +193,7 @@ fn check_condition<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<
             timeout_ms: me.timeout_ms,
         })),
         Condition::Blank => None,
-        Condition::OtherVersion(line) => Some(Err(JoinError::OtherVersion {
-            found: line.format_version,
-            line_bytes: line.line_bytes,
-            own: crate::header::FORMAT_VERSION,
-        })),
-        Condition::Foreign { first_word } => Some(Err(JoinError::Foreign { first_word })),
+        other => Some(Err(refuse_condition(&other))),
     })?
 }
 
@@ -182,10 +211,8 @@ pub fn refuse_if_alive<P: Port>(port: &P, header: &Header) -> Result<(), JoinErr
     let wait = Patience::new(port, WATCH_MS);
     wait_until(port, || {
         for (host, line) in header.all_hosts(port, hosts).iter().enumerate() {
-            // A host of the new run may be arriving at this moment: only beats of the old cookie
-            // show that the old run lives.
-            let of_that_run = line.cookie == run.cookie && line.nonce == before[host].nonce;
-            if of_that_run && line.beat != before[host].beat {
+            // Lines of still older runs do not count, nor do arrivals, which have their own.
+            if line.cookie == run.cookie && line.beat != before[host].beat {
                 return Some(Err(JoinError::InUse {
                     host: host as u32,
                     pid: line.pid,
@@ -197,12 +224,7 @@ pub fn refuse_if_alive<P: Port>(port: &P, header: &Header) -> Result<(), JoinErr
 }
 
 /// Host 0's side.
-fn gather<P: Port>(
-    port: &P,
-    header: &Header,
-    me: &Identity,
-    line: &mut HostLine,
-) -> Result<u64, JoinError> {
+fn gather<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, JoinError> {
     let cookie = me.nonce;
     let mut run = RunLine {
         cookie,
@@ -213,10 +235,8 @@ fn gather<P: Port>(
         refused_host: 0,
         state: RunState::Gathering,
     };
+    header.set_host(port, 0, &joined(me, cookie));
     header.set_run(port, &run);
-    line.cookie = cookie;
-    line.state = HostState::Joined;
-    header.set_host(port, 0, line);
 
     if let Err(error) = welcome_all(port, header, me, cookie) {
         if let JoinError::Differs { host, .. } = error {
@@ -255,14 +275,7 @@ fn welcome_all<P: Port>(
                 continue;
             }
             missing = missing.or(Some((host as u32, line.state)));
-            if line.nonce != 0 && line.nonce != echoed[host] {
-                echoed[host] = line.nonce;
-                let place = header.welcomes[host].start();
-                // The nonce last would be enough, but one line, one write: both or neither count,
-                // since the host checks its nonce and then takes the cookie of the same look.
-                port.write_posted(header.welcomes[host].at(1), &[cookie]);
-                port.write_published(place, &[line.nonce]);
-            }
+            echo(port, header, me, host, cookie, &mut echoed[host]);
         }
         match missing {
             None => Some(Ok(())),
@@ -276,29 +289,52 @@ fn welcome_all<P: Port>(
     })?
 }
 
-/// Another host's side.
-fn arrive<P: Port>(
+/// Echoes the nonce in the arrival line of `host`, if it is of this run and new. Cost: 1 observe,
+/// and 2 publishes where it is.
+fn echo<P: Port>(
     port: &P,
     header: &Header,
     me: &Identity,
-    line: &mut HostLine,
-) -> Result<u64, JoinError> {
-    header.set_host(port, me.host, line);
+    host: usize,
+    cookie: u64,
+    echoed: &mut u64,
+) {
+    let (arrival, welcome) = (header.arrivals[host], header.welcomes[host]);
+    // Serves the two loads below. The nonce was published after the key.
+    port.observe(arrival.lines());
+    let nonce = port.load(arrival.at(1));
+    let ours = port.load(arrival.at(0)) == me.run_key;
+    if ours && nonce != 0 && nonce != *echoed {
+        *echoed = nonce;
+        // The cookie before the nonce: a host that finds its nonce takes the cookie of that look.
+        port.write_posted(welcome.at(0), &[cookie]);
+        port.write_published(welcome.at(1), &[nonce]);
+    }
+}
+
+/// Another host's side.
+fn arrive<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, JoinError> {
+    let (arrival, welcome) = (
+        header.arrivals[me.host as usize],
+        header.welcomes[me.host as usize],
+    );
+    // The key before the nonce: host 0 acts on the nonce.
+    port.write_posted(arrival.at(0), &[me.run_key]);
+    port.write_published(arrival.at(1), &[me.nonce]);
     let wait = Patience::new(port, me.timeout_ms);
-    let welcome = header.welcomes[me.host as usize];
+    let late = || JoinError::NotWelcomed {
+        timeout_ms: me.timeout_ms,
+    };
     let cookie = wait_until(port, || {
         // Serves the two loads below. The nonce was published after the cookie.
         port.observe(welcome.lines());
-        if port.load(welcome.at(0)) == me.nonce {
-            return Some(Ok(port.load(welcome.at(1))));
+        if port.load(welcome.at(1)) == me.nonce {
+            return Some(Ok(port.load(welcome.at(0))));
         }
-        wait.is_over(port).then_some(Err(JoinError::NotWelcomed {
-            timeout_ms: me.timeout_ms,
-        }))
+        wait.is_over(port).then(|| Err(late()))
     })??;
-    line.cookie = cookie;
-    line.state = HostState::Joined;
-    header.set_host(port, me.host, line);
+    let mut line = joined(me, cookie);
+    header.set_host(port, me.host, &line);
 
     wait_until(port, || {
         let run = header.run(port);

@@ -1,0 +1,149 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measure distributed shared memory over CXL: hosts that map one pool, without hardware coherence
+/// between them.
+#[derive(Debug, Parser)]
+#[command(name = "dsmark", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a plan: every trial in it, results and figures on disk, a table at the end
+    #[command(after_help = "Example:\n  dsmark run --on native --hosts 4\n  \
+        dsmark run my-plan.toml --device /dev/dax0.0 --out results/monday")]
+    Run(Run),
+    /// Measure one workload
+    #[command(
+        after_help = "Example:\n  dsmark measure visibility --on native --hosts 2 \\\n    \
+        --set publish=clwb --set lines=1,8 --json"
+    )]
+    Measure(Measure),
+    /// List workloads with their parameters, plans, and what this CPU can do
+    #[command(after_help = "Example:\n  dsmark list --json")]
+    List {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print where a workload's words lie in the region
+    #[command(after_help = "Example:\n  dsmark layout visibility --hosts 4 --set lines=8")]
+    Layout(Layout),
+    /// Format, show or reset a region
+    #[command(subcommand)]
+    Region(Region),
+    /// One host process; started by `run` and `measure`
+    #[command(hide = true)]
+    Host,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum On {
+    /// Real loads, stores and flushes on a mapping
+    Native,
+}
+
+/// Where and how; the same for `run` and `measure`.
+#[derive(Debug, Args)]
+pub(crate) struct Where {
+    /// The substrate
+    #[arg(long, value_enum, default_value = "native")]
+    pub(crate) on: On,
+    /// The pool: /dev/daxX.Y, or a file on fs-dax, tmpfs or hugetlbfs; by default an anonymous
+    /// region in this machine's memory, a coherent stand-in
+    #[arg(long, value_name = "PATH")]
+    pub(crate) device: Option<PathBuf>,
+    /// Hosts, 1 to 64; each is a process
+    #[arg(long, value_name = "N")]
+    pub(crate) hosts: Option<u32>,
+    /// Lanes a host
+    #[arg(long, value_name = "N")]
+    pub(crate) lanes: Option<u32>,
+    /// Directory for results; it must be new or empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Seed of everything random
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Few repetitions: checks that everything works, measures little
+    #[arg(long)]
+    pub(crate) smoke: bool,
+    /// No progress on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// A plan file, or the name of a plan that ships
+    #[arg(default_value = "default")]
+    pub(crate) plan: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Measure {
+    /// The workload
+    pub(crate) workload: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// A parameter; commas sweep, `*` is everything that this machine supports
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Rows as JSON, one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Layout {
+    /// The workload
+    pub(crate) workload: String,
+    /// Hosts
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) hosts: u32,
+    /// Lanes a host
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) lanes: u32,
+    /// A parameter
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Region {
+    /// Write a clean header over whatever the region holds
+    #[command(after_help = "Example:\n  dsmark region format /dev/dax0.0")]
+    Format {
+        /// The region
+        path: PathBuf,
+        /// Also over something that is not a dsmark region
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print the header: who formatted it, which run owns it, who is alive
+    #[command(after_help = "Example:\n  dsmark region show /dev/dax0.0 --json")]
+    Show {
+        /// The region
+        path: PathBuf,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget the last run; refused while its hosts beat
+    #[command(after_help = "Example:\n  dsmark region reset /dev/dax0.0")]
+    Reset {
+        /// The region
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,26 @@
+//! One file per sub-command.
+
+mod host;
+mod layout;
+mod list;
+mod measure;
+mod region;
+mod run;
+
+use crate::cli::Command;
+use crate::failure::Failure;
+
+/// Does what was typed.
+pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Measure(args) => measure::measure(&args),
+        Command::List { json } => {
+            list::list(json);
+            Ok(())
+        }
+        Command::Layout(args) => layout::layout(&args),
+        Command::Region(args) => region::region(&args),
+        Command::Host => host::host(),
+    }
+}

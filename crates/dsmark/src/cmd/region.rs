@@ -1,0 +1,199 @@
+//! `dsmark region`: the header of a region, from outside a run.
+
+use std::path::Path;
+
+use fabric::{Arena, HostAtomics};
+use serde_json::json;
+use sync::header::{Condition, Header, HostLine, HostState, RunLine, RunState};
+use sync::rendezvous::{JoinError, refuse_if_alive};
+
+use crate::cli::Region;
+use crate::failure::Failure;
+use crate::job;
+
+pub(crate) fn region(args: &Region) -> Result<(), Failure> {
+    match args {
+        Region::Format { path, force } => format(path, *force),
+        Region::Show { path, json } => show(path, *json),
+        Region::Reset { path } => reset(path),
+    }
+}
+
+fn header() -> (Header, u64) {
+    let mut arena = Arena::new();
+    let header = Header::lay_out(&mut arena);
+    (header, arena.region_bytes())
+}
+
+fn format(path: &Path, force: bool) -> Result<(), Failure> {
+    let (header, bytes) = header();
+    let done = job::on_region(path, bytes, &Format { header, force })?;
+    let size = done.map_err(|refused| Failure::usage(format!("{}: {refused}", path.display())))?;
+    println!("{}: formatted, {size} bytes", path.display());
+    Ok(())
+}
+
+struct Format {
+    header: Header,
+    force: bool,
+}
+
+impl job::OnRegion for Format {
+    type Out = Result<u64, String>;
+
+    fn on<P: HostAtomics>(&self, port: &P, region_bytes: u64) -> Self::Out {
+        match self.header.condition(port) {
+            Condition::Foreign { first_word } if !self.force => {
+                return Err(format!(
+                    "it holds something that is not a dsmark region (first word {first_word:#018x}); \
+                     if nothing in it is needed, add --force"
+                ));
+            }
+            Condition::Formatted => {
+                refuse_if_alive(port, &self.header).map_err(|error| error.to_string())?;
+            }
+            _ => {}
+        }
+        self.header.format(port, region_bytes);
+        Ok(region_bytes)
+    }
+}
+
+fn reset(path: &Path) -> Result<(), Failure> {
+    let (header, bytes) = header();
+    let done = job::on_region(path, bytes, &Reset { header })?;
+    done.map_err(|refused| Failure::usage(format!("{}: {refused}", path.display())))?;
+    println!("{}: reset, the last run is forgotten", path.display());
+    Ok(())
+}
+
+struct Reset {
+    header: Header,
+}
+
+impl job::OnRegion for Reset {
+    type Out = Result<(), String>;
+
+    fn on<P: HostAtomics>(&self, port: &P, region_bytes: u64) -> Self::Out {
+        match self.header.condition(port) {
+            Condition::Formatted => {
+                refuse_if_alive(port, &self.header).map_err(|error| error.to_string())?;
+                self.header.format(port, region_bytes);
+                Ok(())
+            }
+            Condition::Blank => Err("it is blank: there is nothing to reset".into()),
+            Condition::OtherVersion(line) => Err(format!(
+                "it was formatted with header version {}; `dsmark region format` renews it",
+                line.format_version
+            )),
+            Condition::Foreign { .. } => Err("it is not a dsmark region".into()),
+        }
+    }
+}
+
+fn show(path: &Path, as_json: bool) -> Result<(), Failure> {
+    let (header, bytes) = header();
+    let seen = job::on_region(path, bytes, &Show { header })?;
+    if as_json {
+        println!("{}", seen.to_json(path));
+    } else {
+        seen.print(path);
+    }
+    Ok(())
+}
+
+struct Show {
+    header: Header,
+}
+
+/// What the header says.
+struct Seen {
+    condition: Condition,
+    region_bytes: u64,
+    run: Option<RunLine>,
+    hosts: Vec<HostLine>,
+    alive: bool,
+}
+
+impl job::OnRegion for Show {
+    type Out = Seen;
+
+    fn on<P: HostAtomics>(&self, port: &P, region_bytes: u64) -> Seen {
+        let condition = self.header.condition(port);
+        let mut seen = Seen {
+            condition,
+            region_bytes,
+            run: None,
+            hosts: Vec::new(),
+            alive: false,
+        };
+        if condition != Condition::Formatted {
+            return seen;
+        }
+        let run = self.header.run(port);
+        let hosts = run.hosts.min(u64::from(fabric::MAX_HOSTS)) as u32;
+        seen.hosts = self.header.all_hosts(port, hosts);
+        seen.alive = matches!(
+            refuse_if_alive(port, &self.header),
+            Err(JoinError::InUse { .. })
+        );
+        seen.run = Some(run);
+        seen
+    }
+}
+
+impl Seen {
+    fn condition(&self) -> String {
+        match self.condition {
+            Condition::Blank => "blank".into(),
+            Condition::Formatted => "formatted".into(),
+            Condition::OtherVersion(line) => {
+                format!("formatted, header version {}", line.format_version)
+            }
+            Condition::Foreign { first_word } => {
+                format!("not a dsmark region (first word {first_word:#018x})")
+            }
+        }
+    }
+
+    fn to_json(&self, path: &Path) -> serde_json::Value {
+        json!({
+            "path": path, "region_bytes": self.region_bytes, "condition": self.condition(),
+            "run": self.run, "hosts": self.hosts, "alive": self.alive,
+        })
+    }
+
+    fn print(&self, path: &Path) {
+        println!(
+            "{}: {}, {} bytes",
+            path.display(),
+            self.condition(),
+            self.region_bytes
+        );
+        let Some(run) = &self.run else { return };
+        if run.state == RunState::Idle {
+            println!("no run has used it since");
+            return;
+        }
+        let alive = if self.alive {
+            "its hosts beat"
+        } else {
+            "no host beats"
+        };
+        println!(
+            "run {:016x}: {:?}, {} hosts with {} lanes, layout {:016x}; {alive}",
+            run.cookie, run.state, run.hosts, run.lanes, run.layout_hash
+        );
+        for (host, line) in self.hosts.iter().enumerate() {
+            let note = if line.state == HostState::Joined && !self.alive {
+                " (silent)"
+            } else {
+                ""
+            };
+            println!(
+                "  host {host}: {:?}, process {}, beat {}{note}",
+                line.state, line.pid, line.beat
+            );
+        }
+    }
+}

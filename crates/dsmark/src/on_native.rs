@@ -1,0 +1,347 @@
+//! The native substrate, composed: its registry, its launch, its host process.
+
+use std::io::{BufRead, stdin, stdout};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use fabric::{
+    Arena, Coherence, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate,
+};
+use harness::collect::Place;
+use harness::frame::{Frame, FrameWriter, Hello};
+use harness::host::{Ending, HostConfig, serve};
+use harness::local::Pack;
+use harness::progress::Progress;
+use harness::trial::Control;
+use harness::{Plan, Registry, Session, TrialSpec};
+use native::{Cpu, Host, Region, Request, TscClock, available_cpus, plan_pins};
+use record::{Device, Label};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use serde_json::{Value, json};
+use sync::Heart;
+
+use crate::build::build_id;
+use crate::failure::Failure;
+use crate::job::{Job, Kept, Listed, OnRegion};
+use crate::region::Pool;
+
+/// How long hosts wait for each other: local ones start within moments of each other.
+const JOIN_TIMEOUT_MS: u64 = 10_000;
+
+/// Every workload on this substrate.
+fn registry<'r>() -> Registry<Host<'r>, Heart> {
+    Registry::default().with::<micro::Visibility>()
+}
+
+/// What `"*"` stands for in a plan.
+fn supported(key: &str) -> Option<Vec<Value>> {
+    let methods = methods();
+    methods.get(key)?.as_array().cloned()
+}
+
+pub(crate) fn methods() -> Value {
+    let cpu = Cpu::detect();
+    // "none" is for coherent pods: nothing to sweep there.
+    let publish = cpu
+        .publish_methods()
+        .into_iter()
+        .map(fabric::PublishBy::name);
+    let observe = cpu
+        .observe_methods()
+        .into_iter()
+        .map(fabric::ObserveBy::name);
+    json!({
+        "publish": publish.filter(|&name| name != "none").collect::<Vec<_>>(),
+        "observe": observe.filter(|&name| name != "none").collect::<Vec<_>>(),
+    })
+}
+
+pub(crate) fn workloads() -> Vec<Listed> {
+    let registry = registry();
+    let entries = registry.entries().iter();
+    entries
+        .map(|entry| Listed {
+            name: entry.name,
+            about: entry.about,
+            defaults: (entry.defaults)(),
+        })
+        .collect()
+}
+
+pub(crate) fn layout_of(plan: &Plan) -> Result<Arena, Failure> {
+    let registry = registry();
+    let specs = expand(plan, &registry)?;
+    let mut arena = Control::lay_out(Pod::new(plan.hosts, plan.lanes)).arena;
+    registry.lay_out(&mut arena, &specs[0]);
+    Ok(arena)
+}
+
+/// Every trial of a plan, each checked against workload and CPU.
+fn expand(plan: &Plan, registry: &Registry<Host<'_>, Heart>) -> Result<Vec<TrialSpec>, Failure> {
+    let pod = Pod::new(plan.hosts, plan.lanes);
+    let cpu = Cpu::detect();
+    let mut specs = Vec::new();
+    for trial in &plan.trials {
+        let first = specs.len() as u32;
+        let cells =
+            registry.expand(trial, pod, Coherence::Software, plan.seed, first, supported)?;
+        for spec in &cells {
+            cpu.supports(spec.discipline)?;
+            refuse_undisciplined(spec)?;
+        }
+        specs.extend(cells);
+    }
+    Ok(specs)
+}
+
+/// Without coherent hardware between hosts, doing nothing is not a method.
+fn refuse_undisciplined(spec: &TrialSpec) -> Result<(), Failure> {
+    let Discipline { publish, observe } = spec.discipline;
+    let none = publish == fabric::PublishBy::None || observe == fabric::ObserveBy::None;
+    if spec.pod.hosts > 1 && none {
+        return Err(Failure::usage(format!(
+            "{}: `none` needs hardware that keeps {} hosts coherent; name a method (`dsmark list`)",
+            spec.title(),
+            spec.pod.hosts
+        )));
+    }
+    Ok(())
+}
+
+/// Runs a job as local host processes.
+pub(crate) fn run(job: &Job<'_>) -> Result<Kept, Failure> {
+    let registry = registry();
+    let pod = Pod::new(job.plan.hosts, job.plan.lanes);
+    let trials = expand(&job.plan, &registry)?;
+    plan_pins(pod, 0, &available_cpus()?)?;
+    let region_bytes = region_bytes(&registry, pod, &trials);
+    let pool = open_pool(job, region_bytes)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let configs = configs(&pool, region_bytes, pod, &trials)?;
+    let mut recorder = job.recorder()?;
+    let mut progress = Progress::new(trials.len(), job.place.quiet);
+    let program = std::env::current_exe().context("cannot find this program to start hosts")?;
+    let session = Session {
+        pack: Pack::start(&program, &["host"], &configs)?,
+        trials: &trials,
+        place: Place {
+            substrate: record::Substrate::Native,
+            label: Label::StandIn,
+            pod: "local".into(),
+            coherence: if pod.hosts > 1 {
+                Coherence::Software
+            } else {
+                Coherence::Hardware
+            },
+            device: Device::Tmpfs,
+            oversubscribed: false,
+        },
+        recorder: &mut recorder,
+        progress: &mut progress,
+        interrupted: &interrupted,
+    };
+    let ended = session.run();
+    progress.finish();
+    Ok(Kept::new(recorder, ended, trials.len()))
+}
+
+fn region_bytes(registry: &Registry<Host<'_>, Heart>, pod: Pod, trials: &[TrialSpec]) -> u64 {
+    let control = Control::lay_out(pod);
+    let needs = trials.iter().map(|spec| {
+        let mut arena = control.arena.clone();
+        registry.lay_out(&mut arena, spec);
+        arena.region_bytes()
+    });
+    needs.max().unwrap_or(0)
+}
+
+/// Opens the region once before any host does, so that a bad one is refused with nothing started.
+fn open_pool(job: &Job<'_>, region_bytes: u64) -> Result<Pool, Failure> {
+    let pool = match &job.place.device {
+        Some(path) => Pool::at(path.clone()),
+        None => Pool::anonymous(region_bytes)?,
+    };
+    let region = Region::open(&Request::new(&pool.path, region_bytes, 0))?;
+    if job.place.device.is_some() {
+        let header = Control::lay_out(Pod::new(job.plan.hosts, job.plan.lanes)).header;
+        let checked = outside(&region, &CheckRegion(header))?;
+        let name = pool.path.display();
+        checked.map_err(|refused| Failure::usage(format!("{name}: {refused}")))?;
+    }
+    Ok(pool)
+}
+
+/// Refuses a region that hosts would refuse, before they are started.
+struct CheckRegion(sync::Header);
+
+impl OnRegion for CheckRegion {
+    type Out = Result<(), sync::JoinError>;
+
+    fn on<P: HostAtomics>(&self, port: &P, _: u64) -> Self::Out {
+        sync::rendezvous::check_region(port, &self.0)
+    }
+}
+
+fn configs(
+    pool: &Pool,
+    region_bytes: u64,
+    pod: Pod,
+    trials: &[TrialSpec],
+) -> Result<Vec<HostConfig>, Failure> {
+    let build_id = build_id().context("cannot read this program to identify the build")?;
+    let run_key = nonce()?;
+    let config = |host| {
+        let config = HostConfig {
+            device: pool.path.clone(),
+            region_bytes,
+            pod,
+            host,
+            launcher_pid: std::process::id(),
+            run_key,
+            nonce: nonce()?,
+            build_id,
+            join_timeout_ms: JOIN_TIMEOUT_MS,
+            trials: trials.to_vec(),
+        };
+        Ok(config)
+    };
+    (0..pod.hosts).map(config).collect()
+}
+
+/// A random number, not 0.
+fn nonce() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .context("the kernel gave no random number")?;
+    Ok(u64::from_le_bytes(bytes) | 1)
+}
+
+/// A host process: configuration in, frames out.
+pub(crate) fn serve_host() -> Result<(), Failure> {
+    // Before anything else: a host must not outlive its launcher.
+    set_parent_process_death_signal(Some(Signal::KILL)).context("no parent-death signal")?;
+    let mut line = String::new();
+    stdin()
+        .lock()
+        .read_line(&mut line)
+        .context("no configuration on standard input")?;
+    let config: HostConfig = serde_json::from_str(&line)
+        .context("`dsmark host` is started by `dsmark run`, which configures it")?;
+    let parent = getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned());
+    if parent != Some(config.launcher_pid) {
+        return Err(Failure::usage("the launcher is gone"));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let out = FrameWriter::new(stdout());
+    match prepare_and_serve(&config, stop, &out) {
+        Ok(Ending::Good) => Ok(()),
+        Ok(Ending::Bad) => std::process::exit(1),
+        Err(Failure::Usage(error)) => {
+            let error = Some(format!("{error:#}"));
+            let _ = out.send(&Frame::Bye {
+                error,
+                consequence: false,
+            });
+            std::process::exit(1)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn prepare_and_serve(
+    config: &HostConfig,
+    stop: Arc<AtomicBool>,
+    out: &FrameWriter<std::io::Stdout>,
+) -> Result<Ending, Failure> {
+    let request = Request::new(&config.device, config.region_bytes, config.host);
+    let region = Region::open(&request)?;
+    let tsc = TscClock::calibrate()?;
+    let pins = plan_pins(config.pod, config.host, &available_cpus()?)?;
+    let hello = Hello {
+        device: device(region.device()),
+        label: label(region.device()),
+        oversubscribed: pins.oversubscribed,
+        machine: json!({
+            "machine": record::machine::Host::gather(Path::new("/")),
+            "region": {
+                "path": region.path(), "bytes": region.bytes(), "slack_bytes": region.slack(),
+                "align_bytes": region.align(), "map_flags": region.map_flags(),
+                "address": format!("{:#x}", region.base().addr()),
+            },
+            "clock": {
+                "ticks_per_ns": tsc.ticks_per_ns, "error_ppm": tsc.error_ppm,
+                "read_overhead_ticks": tsc.read_overhead.0, "vouched_by": tsc.vouched_by,
+                "synchronized": tsc.synchronized,
+            },
+            "cpus": pins.cpus,
+        }),
+    };
+    let _ = out.send(&Frame::Hello(hello));
+    let host = Host::new(&region, config.host, pins, tsc.clock(true));
+    Ok(serve(config, &host, &registry(), stop, out))
+}
+
+fn device(device: native::Device) -> Device {
+    match device {
+        native::Device::Devdax => Device::DevDax,
+        native::Device::FsDax => Device::FsDax,
+        native::Device::Tmpfs => Device::Tmpfs,
+        native::Device::Hugetlbfs => Device::HugeTlbFs,
+    }
+}
+
+fn label(device: native::Device) -> Label {
+    match device.label() {
+        native::Label::Real => Label::Real,
+        native::Label::CoherentStandIn => Label::StandIn,
+    }
+}
+
+pub(crate) fn on_region<T: OnRegion>(
+    path: &Path,
+    needed: u64,
+    what: &T,
+) -> Result<T::Out, Failure> {
+    outside(&Region::open(&Request::new(path, needed, 0))?, what)
+}
+
+/// Does `what` with a region, on one lane of one process.
+fn outside<T: OnRegion>(region: &Region, what: &T) -> Result<T::Out, Failure> {
+    let clock = TscClock::calibrate()?.clock(true);
+    // Two hosts, of which this is one: the other may be anywhere, so the discipline holds.
+    let pod = Pod::new(1, 1);
+    let pins = plan_pins(pod, 0, &available_cpus()?)?;
+    let host = Host::new(region, 0, pins, clock);
+    let setting = Setting {
+        pod,
+        discipline: Discipline::DEFAULT,
+        host_bytes: 0,
+    };
+    let outsider = Outsider {
+        what,
+        region_bytes: region.bytes(),
+    };
+    let done = host.run(&setting, &NoWatch, &outsider);
+    Ok(done.into_iter().next().context("lane 0 did not run")?.1)
+}
+
+struct Outsider<'a, T> {
+    what: &'a T,
+    region_bytes: u64,
+}
+
+impl<T: OnRegion> Program for Outsider<'_, T> {
+    type Out = T::Out;
+
+    fn lane<P: HostAtomics>(&self, _: Seat, port: &P) -> T::Out {
+        self.what.on(port, self.region_bytes)
+    }
+}

@@ -1,0 +1,120 @@
+//! Plans that ship inside the binary, and plans made from a command line.
+
+use std::path::Path;
+
+use harness::Limits;
+use harness::plan::{Plan, PlanError, PlannedTrial};
+use serde_json::{Map, Value};
+
+use crate::cli::Where;
+use crate::failure::Failure;
+
+/// Name and text of every plan that ships.
+pub(crate) const SHIPPED: [(&str, &str); 1] =
+    [("default", include_str!("../../../plans/default.toml"))];
+
+/// Reads a plan by name or path.
+pub(crate) fn read(name: &str) -> Result<Plan, PlanError> {
+    let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
+    match shipped {
+        Some((_, text)) if !Path::new(name).exists() => Plan::parse(text, name),
+        _ => Plan::read(Path::new(name)),
+    }
+}
+
+/// A plan of one trial.
+pub(crate) fn of_one(workload: &str, set: &[String]) -> Result<Plan, Failure> {
+    let params = parse_set(set)?;
+    let limits = Limits::default();
+    let table = serde_json::json!({ "workload": workload, "params": params });
+    Ok(Plan {
+        name: workload.to_owned(),
+        about: String::new(),
+        hosts: 2,
+        lanes: 1,
+        seed: 1,
+        limits,
+        trials: vec![PlannedTrial {
+            workload: workload.to_owned(),
+            params,
+            limits,
+        }],
+        text: format!("# made from a command line\n# {table}\n"),
+    })
+}
+
+/// Puts the command line over the plan.
+pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
+    plan.hosts = place.hosts.unwrap_or(plan.hosts);
+    plan.lanes = place.lanes.unwrap_or(plan.lanes);
+    plan.seed = place.seed.unwrap_or(plan.seed);
+    if place.smoke {
+        for trial in &mut plan.trials {
+            trial.limits = Limits {
+                warmup: 1,
+                min_reps: 1,
+                max_reps: 2,
+                ..trial.limits
+            };
+        }
+    }
+    plan.check("the command line")
+}
+
+/// `key=value` pairs; values are JSON where they parse as JSON, otherwise words; commas make lists.
+pub(crate) fn parse_set(set: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut params = Map::new();
+    for pair in set {
+        let Some((key, text)) = pair.split_once('=') else {
+            return Err(Failure::usage(format!(
+                "--set {pair}: write it as KEY=VALUE"
+            )));
+        };
+        let mut values: Vec<Value> = text.split(',').map(word).collect();
+        let value = if values.len() == 1 {
+            values.remove(0)
+        } else {
+            Value::Array(values)
+        };
+        if params.insert(key.to_owned(), value).is_some() {
+            return Err(Failure::usage(format!(
+                "--set {key} is given twice; sweep as {key}=A,B"
+            )));
+        }
+    }
+    Ok(params)
+}
+
+fn word(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_ships_parses() {
+        for (name, text) in SHIPPED {
+            assert_eq!(
+                Plan::parse(text, name)
+                    .map(|plan| plan.name)
+                    .ok()
+                    .as_deref(),
+                Some(name)
+            );
+        }
+    }
+
+    #[test]
+    fn values_are_numbers_words_or_lists() {
+        let set = ["lines=1,8", "publish=clwb", "rounds=5"].map(String::from);
+        let params = parse_set(&set).ok().map(Value::Object);
+        assert_eq!(
+            params,
+            Some(json!({"lines": [1, 8], "publish": "clwb", "rounds": 5}))
+        );
+    }
+}
