@@ -5,13 +5,13 @@ use corosensei::{CoroutineResult, ScopedCoroutine, ScopedCoroutineRef, Yielder};
 use fabric::Seat;
 
 /// What a lane suspends itself with.
-pub type Turn = Yielder<(), ()>;
+pub(crate) type Turn = Yielder<(), ()>;
 
 type Lane<'a, R> = ScopedCoroutineRef<'a, (), (), R, DefaultStack>;
 
 /// Runs `body` on every seat until all have returned, in the order in which `pick` names lanes.
 /// `pick` is told each lane's end by [`Pick::ended`].
-pub fn interleave<R>(
+pub(crate) fn interleave<R>(
     seats: &[Seat],
     body: &dyn Fn(usize, &Turn) -> R,
     pick: &mut impl Pick,
@@ -31,7 +31,7 @@ pub fn interleave<R>(
 }
 
 /// Who runs next.
-pub trait Pick {
+pub(crate) trait Pick {
     /// A lane that has not ended, or none if all have.
     fn next_lane(&mut self) -> Option<usize>;
 

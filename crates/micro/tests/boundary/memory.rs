@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use fabric::{Cell, LINE_BYTES, Line, Port, Private, Ptr, Slice, View, Word};
 
 /// The words of one line.
-pub type Words = [u64; 8];
+pub(crate) type Words = [u64; 8];
 
 /// The word at byte `offset` of the region, from its line.
-pub fn get<T: Word>(line: &Words, offset: u64) -> T {
+pub(crate) fn get<T: Word>(line: &Words, offset: u64) -> T {
     T::from_bits(line[word_index(offset)] >> (8 * (offset % 8)))
 }
 
 /// Puts the `bytes` low bytes of `bits` at byte `offset` of the region into its line.
-pub fn put(line: &mut Words, offset: u64, bytes: usize, bits: u64) {
+pub(crate) fn put(line: &mut Words, offset: u64, bytes: usize, bits: u64) {
     let mask = (u64::MAX >> (64 - 8 * bytes)) << (8 * (offset % 8));
     let word = &mut line[word_index(offset)];
     *word = (*word & !mask) | ((bits << (8 * (offset % 8))) & mask);
@@ -39,14 +39,14 @@ struct Host {
 
 /// Device lines and hosts. Every access panics outside the region.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub(crate) struct Memory {
     device: Vec<Words>,
     hosts: Vec<Host>,
 }
 
 impl Memory {
     /// Empty caches over `device`.
-    pub fn new(device: Vec<Words>, hosts: u32, host_bytes: u64) -> Self {
+    pub(crate) fn new(device: Vec<Words>, hosts: u32, host_bytes: u64) -> Self {
         let host = Host {
             cache: BTreeMap::new(),
             dram: vec![0; host_bytes.div_ceil(8) as usize],
@@ -58,7 +58,7 @@ impl Memory {
     }
 
     /// The device as it is once every dirty line has been written back.
-    pub fn into_device(mut self) -> Vec<Words> {
+    pub(crate) fn into_device(mut self) -> Vec<Words> {
         for host in 0..self.hosts.len() as u32 {
             for line in self.cached(host) {
                 self.drop_copy(host, line);
@@ -68,48 +68,48 @@ impl Memory {
     }
 
     /// The lines that `host` holds.
-    pub fn cached(&self, host: u32) -> Vec<Line> {
+    pub(crate) fn cached(&self, host: u32) -> Vec<Line> {
         self.hosts[host as usize].cache.keys().copied().collect()
     }
 
     /// Whether `host` holds `line`.
-    pub fn holds(&self, host: u32, line: Line) -> bool {
+    pub(crate) fn holds(&self, host: u32, line: Line) -> bool {
         self.hosts[host as usize].cache.contains_key(&line)
     }
 
     /// Whether `host` holds `line` dirty.
-    pub fn is_dirty(&self, host: u32, line: Line) -> bool {
+    pub(crate) fn is_dirty(&self, host: u32, line: Line) -> bool {
         let copy = self.hosts[host as usize].cache.get(&line);
         copy.is_some_and(|copy| copy.dirty)
     }
 
     /// The line as `host` sees it; a miss brings it in.
-    pub fn read(&mut self, host: u32, line: Line) -> Words {
+    pub(crate) fn read(&mut self, host: u32, line: Line) -> Words {
         self.copy(host, line).words
     }
 
     /// A store into the cache.
-    pub fn write(&mut self, host: u32, offset: u64, bytes: usize, bits: u64) {
+    pub(crate) fn write(&mut self, host: u32, offset: u64, bytes: usize, bits: u64) {
         let copy = self.copy(host, Line(offset / LINE_BYTES));
         put(&mut copy.words, offset, bytes, bits);
         copy.dirty = true;
     }
 
     /// A store around the cache: the masked bytes reach the device, the copy is dropped.
-    pub fn write_around(&mut self, host: u32, offset: u64, bytes: usize, bits: u64) {
+    pub(crate) fn write_around(&mut self, host: u32, offset: u64, bytes: usize, bits: u64) {
         let line = Line(offset / LINE_BYTES);
         self.drop_copy(host, line);
         put(&mut self.device[line.0 as usize], offset, bytes, bits);
     }
 
     /// A whole line around the cache.
-    pub fn write_line(&mut self, host: u32, line: Line, words: &Words) {
+    pub(crate) fn write_line(&mut self, host: u32, line: Line, words: &Words) {
         self.drop_copy(host, line);
         self.device[line.0 as usize] = *words;
     }
 
     /// Writes the line back if dirty, whole, and keeps it clean.
-    pub fn write_back(&mut self, host: u32, line: Line) {
+    pub(crate) fn write_back(&mut self, host: u32, line: Line) {
         if let Some(copy) = self.hosts[host as usize].cache.get_mut(&line) {
             if copy.dirty {
                 self.device[line.0 as usize] = copy.words;
@@ -119,7 +119,7 @@ impl Memory {
     }
 
     /// Writes the line back if dirty, whole, and drops it.
-    pub fn drop_copy(&mut self, host: u32, line: Line) {
+    pub(crate) fn drop_copy(&mut self, host: u32, line: Line) {
         self.write_back(host, line);
         self.hosts[host as usize].cache.remove(&line);
     }
@@ -128,7 +128,7 @@ impl Memory {
     ///
     /// # Panics
     /// On a word of the region: each host would do its own atomic on its own copy.
-    pub fn atomic<T: Word>(
+    pub(crate) fn atomic<T: Word>(
         &mut self,
         host: u32,
         at: Cell<T>,
@@ -159,9 +159,9 @@ impl Memory {
 
 /// A view that loads through its port.
 #[derive(Debug)]
-pub struct Window<'a, P, T> {
-    pub port: &'a P,
-    pub slice: Slice<T>,
+pub(crate) struct Window<'a, P, T> {
+    pub(crate) port: &'a P,
+    pub(crate) slice: Slice<T>,
 }
 
 impl<P, T> Clone for Window<'_, P, T> {
@@ -185,7 +185,7 @@ impl<P: Port, T: Word> View<T> for Window<'_, P, T> {
 
 /// A lane's own memory.
 #[derive(Debug)]
-pub struct Own<T>(pub Vec<T>);
+pub(crate) struct Own<T>(pub(crate) Vec<T>);
 
 impl<T: Word> Private<T> for Own<T> {
     fn len(&self) -> usize {

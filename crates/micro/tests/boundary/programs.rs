@@ -9,20 +9,20 @@ use sync::{Barrier, BarrierLayout, Mailbox, Receiver, Sender};
 use workload::{Mismatch, Series, Verified, Worker, Workload};
 
 /// The words of message `number`: all the number itself, so that a stale or torn one shows.
-pub fn message(number: u64, words: usize) -> Vec<u64> {
+pub(crate) fn message(number: u64, words: usize) -> Vec<u64> {
     vec![number; words]
 }
 
 /// Host 0 sends `messages` messages to host 1, which brings them back.
-pub struct Exchange {
+pub(crate) struct Exchange {
     mailbox: Mailbox,
     messages: u64,
     words: usize,
-    pub region_bytes: u64,
+    pub(crate) region_bytes: u64,
 }
 
 impl Exchange {
-    pub fn new(messages: u64, words: usize) -> Self {
+    pub(crate) fn new(messages: u64, words: usize) -> Self {
         let mut arena = Arena::new();
         Self {
             mailbox: Mailbox::lay_out(&mut arena, "exchange", words),
@@ -56,7 +56,7 @@ impl Program for Exchange {
 }
 
 /// `repetitions` of `visibility`, then its verifier, on every lane.
-pub struct Trial {
+pub(crate) struct Trial {
     pod: Pod,
     params: Params,
     repetitions: u32,
@@ -64,19 +64,19 @@ pub struct Trial {
     expected: u32,
     layout: Layout,
     barrier: BarrierLayout,
-    pub region_bytes: u64,
+    pub(crate) region_bytes: u64,
     host_bytes: u64,
 }
 
 /// What a lane of a [`Trial`] brings back.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ran {
-    pub series: Vec<Series>,
-    pub verified: Result<Verified, Mismatch>,
+pub(crate) struct Ran {
+    pub(crate) series: Vec<Series>,
+    pub(crate) verified: Result<Verified, Mismatch>,
 }
 
 impl Trial {
-    pub fn new(pod: Pod, params: Params, repetitions: u32) -> Self {
+    pub(crate) fn new(pod: Pod, params: Params, repetitions: u32) -> Self {
         Visibility::check(pod, &params).expect("a pod and parameters that can run");
         let mut arena = Arena::new();
         Self {
@@ -92,11 +92,11 @@ impl Trial {
     }
 
     /// The same, with a verifier that expects another number of repetitions.
-    pub fn expecting(self, expected: u32) -> Self {
+    pub(crate) fn expecting(self, expected: u32) -> Self {
         Self { expected, ..self }
     }
 
-    pub fn setting(&self) -> Setting {
+    pub(crate) fn setting(&self) -> Setting {
         Setting {
             pod: self.pod,
             discipline: Visibility::discipline(&self.params).expect("visibility sets its own"),
@@ -126,14 +126,14 @@ impl Program for Trial {
 
 /// A program with one maintenance operation left out, or, without a target, one that tells which
 /// could be.
-pub struct Twin<'g, G> {
+pub(crate) struct Twin<'g, G> {
     program: &'g G,
     target: Option<Site>,
     sites: Mutex<Vec<Site>>,
 }
 
 impl<'g, G> Twin<'g, G> {
-    pub fn new(program: &'g G, target: Option<Site>) -> Self {
+    pub(crate) fn new(program: &'g G, target: Option<Site>) -> Self {
         let sites = Mutex::default();
         Self {
             program,
@@ -143,7 +143,7 @@ impl<'g, G> Twin<'g, G> {
     }
 
     /// The sites met by any lane, in the order of the source.
-    pub fn into_sites(self) -> Vec<Site> {
+    pub(crate) fn into_sites(self) -> Vec<Site> {
         let mut sites = self.sites.into_inner().expect("no lane panicked");
         sites.sort();
         sites.dedup();

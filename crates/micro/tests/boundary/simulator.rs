@@ -14,22 +14,22 @@ use crate::memory::{Memory, Own, Window, Words, get};
 
 /// What a verb takes, in nanoseconds. Plausible constants for a pool behind a switch, made up.
 #[derive(Clone, Copy, Debug)]
-pub struct Costs {
-    pub hit: u64,
-    pub miss: u64,
-    pub store: u64,
+pub(crate) struct Costs {
+    pub(crate) hit: u64,
+    pub(crate) miss: u64,
+    pub(crate) store: u64,
     /// A store around the cache, of a word or a line.
-    pub around: u64,
+    pub(crate) around: u64,
     /// A flush or writeback of a dirty line, to the device.
-    pub flush_dirty: u64,
+    pub(crate) flush_dirty: u64,
     /// A flush of a line that is clean or absent.
-    pub flush_clean: u64,
-    pub fence: u64,
-    pub pause: u64,
+    pub(crate) flush_clean: u64,
+    pub(crate) fence: u64,
+    pub(crate) pause: u64,
 }
 
 impl Costs {
-    pub const MADE_UP: Self = Self {
+    pub(crate) const MADE_UP: Self = Self {
         hit: 2,
         miss: 400,
         store: 1,
@@ -44,19 +44,19 @@ impl Costs {
 const TICKS_PER_NS: u64 = 1_000;
 
 /// A pod in simulated time; its device keeps its contents from run to run.
-pub struct Simulator {
+pub(crate) struct Simulator {
     costs: Costs,
     device: RefCell<Vec<Words>>,
 }
 
 impl Simulator {
     /// A zeroed region of `region_bytes`.
-    pub fn new(costs: Costs, region_bytes: u64) -> Self {
+    pub(crate) fn new(costs: Costs, region_bytes: u64) -> Self {
         Self::over(costs, vec![[0; 8]; region_bytes.div_ceil(64) as usize])
     }
 
     /// A region that holds `device`.
-    pub fn over(costs: Costs, device: Vec<Words>) -> Self {
+    pub(crate) fn over(costs: Costs, device: Vec<Words>) -> Self {
         let device = RefCell::new(device);
         Self { costs, device }
     }
