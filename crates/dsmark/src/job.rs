@@ -56,7 +56,8 @@ impl Job<'_> {
 impl Kept {
     /// Closes the recorder.
     pub(crate) fn new(mut recorder: Recorder, ended: Ended, planned: usize) -> Self {
-        recorder.finish(ended.cause.is_none() && ended.trials == planned);
+        let complete = ended.cause.is_none() && ended.trials == planned;
+        recorder.finish(complete, ended.cause.as_deref());
         Self {
             recorder,
             ended,

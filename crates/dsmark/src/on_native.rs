@@ -10,7 +10,7 @@ use fabric::{
     Arena, Coherence, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate,
 };
 use harness::collect::Place;
-use harness::frame::{Frame, FrameWriter, Hello};
+use harness::frame::{Blame, Failure as HostFailure, Frame, FrameWriter};
 use harness::host::{Ending, HostConfig, serve};
 use harness::local::Pack;
 use harness::progress::Progress;
@@ -115,9 +115,9 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Kept, Failure> {
     let registry = registry();
     let pod = Pod::new(job.plan.hosts, job.plan.lanes);
     let trials = expand(&job.plan, &registry)?;
-    plan_pins(pod, 0, &available_cpus()?)?;
+    let pins = plan_pins(pod, 0, &available_cpus()?)?;
     let region_bytes = region_bytes(&registry, pod, &trials);
-    let pool = open_pool(job, region_bytes)?;
+    let (pool, kind) = open_pool(job, region_bytes)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -131,15 +131,15 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Kept, Failure> {
         trials: &trials,
         place: Place {
             substrate: record::Substrate::Native,
-            label: Label::StandIn,
+            label: label(kind),
             pod: "local".into(),
             coherence: if pod.hosts > 1 {
                 Coherence::Software
             } else {
                 Coherence::Hardware
             },
-            device: Device::Tmpfs,
-            oversubscribed: false,
+            device: device(kind),
+            oversubscribed: pins.oversubscribed,
         },
         recorder: &mut recorder,
         progress: &mut progress,
@@ -161,7 +161,7 @@ fn region_bytes(registry: &Registry<Host<'_>, Heart>, pod: Pod, trials: &[TrialS
 }
 
 /// Opens the region once before any host does, so that a bad one is refused with nothing started.
-fn open_pool(job: &Job<'_>, region_bytes: u64) -> Result<Pool, Failure> {
+fn open_pool(job: &Job<'_>, region_bytes: u64) -> Result<(Pool, native::Device), Failure> {
     let pool = match &job.place.device {
         Some(path) => Pool::at(path.clone()),
         None => Pool::anonymous(region_bytes)?,
@@ -173,7 +173,7 @@ fn open_pool(job: &Job<'_>, region_bytes: u64) -> Result<Pool, Failure> {
         let name = pool.path.display();
         checked.map_err(|refused| Failure::usage(format!("{name}: {refused}")))?;
     }
-    Ok(pool)
+    Ok((pool, region.device()))
 }
 
 /// Refuses a region that hosts would refuse, before they are started.
@@ -245,11 +245,12 @@ pub(crate) fn serve_host() -> Result<(), Failure> {
         Ok(Ending::Good) => Ok(()),
         Ok(Ending::Bad) => std::process::exit(1),
         Err(Failure::Usage(error)) => {
-            let error = Some(format!("{error:#}"));
-            let _ = out.send(&Frame::Bye {
-                error,
-                consequence: false,
-            });
+            let failure = HostFailure {
+                what: format!("{error:#}"),
+                blame: Blame::Own,
+            };
+            let failure = Some(failure);
+            let _ = out.send(&Frame::Bye { failure });
             std::process::exit(1)
         }
         Err(failure) => Err(failure),
@@ -265,10 +266,7 @@ fn prepare_and_serve(
     let region = Region::open(&request)?;
     let tsc = TscClock::calibrate()?;
     let pins = plan_pins(config.pod, config.host, &available_cpus()?)?;
-    let hello = Hello {
-        device: device(region.device()),
-        label: label(region.device()),
-        oversubscribed: pins.oversubscribed,
+    let hello = Frame::Hello {
         machine: json!({
             "machine": record::machine::Host::gather(Path::new("/")),
             "region": {
@@ -284,7 +282,7 @@ fn prepare_and_serve(
             "cpus": pins.cpus,
         }),
     };
-    let _ = out.send(&Frame::Hello(hello));
+    let _ = out.send(&hello);
     let host = Host::new(&region, config.host, pins, tsc.clock(true));
     Ok(serve(config, &host, &registry(), stop, out))
 }

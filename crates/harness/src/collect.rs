@@ -290,8 +290,14 @@ impl Recorder {
         self.write_error.is_none() && !self.rows.is_empty() && self.rows.iter().all(good)
     }
 
-    /// Closes the directory; `complete` if every planned trial ran.
-    pub fn finish(&mut self, complete: bool) {
+    /// Closes the directory; `complete` if every planned trial ran, `cause` if something cut the
+    /// run short.
+    pub fn finish(&mut self, complete: bool, cause: Option<&str>) {
+        if let Some(cause) = cause
+            && !self.problems.iter().any(|known| known.ends_with(cause))
+        {
+            self.problems.push(cause.to_owned());
+        }
         if let Some(directory) = self.directory.take()
             && let Err(error) = directory.finish(complete, &self.problems)
         {

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use record::{Device, Label};
+use fabric::Gone;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sync::heart::INTERRUPTED;
 
 use crate::trial::LaneReport;
 
@@ -13,7 +14,10 @@ use crate::trial::LaneReport;
 #[serde(tag = "frame", rename_all = "kebab-case")]
 pub enum Frame {
     /// It has opened the region.
-    Hello(Hello),
+    Hello {
+        /// Machine, region, clock, pins: for `hosts/<id>.json`.
+        machine: Value,
+    },
     /// It has joined the run.
     Joined {
         /// The run's cookie.
@@ -35,24 +39,44 @@ pub enum Frame {
     },
     /// Nothing follows.
     Bye {
-        /// Why it left early.
-        error: Option<String>,
-        /// Whether that was another's doing: a lost host, a teardown.
-        consequence: bool,
+        /// Why it left early, or what was wrong; none if all was well.
+        failure: Option<Failure>,
     },
 }
 
-/// What a host is, for the record.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Hello {
-    /// What backs the region.
-    pub device: Device,
-    /// What figures measured on it are worth.
-    pub label: Label,
-    /// Whether lanes of the pod outnumber its cores.
-    pub oversubscribed: bool,
-    /// Everything else: machine, region, clock, pins.
-    pub machine: Value,
+/// What went wrong, as one host sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// In a sentence.
+    pub what: String,
+    /// Whose doing it was.
+    pub blame: Blame,
+}
+
+/// Whose doing a failure is. When a host dies every other fails too: the launcher tells the story
+/// of the one that knows most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blame {
+    /// It follows from another host's failure, and that host knows more.
+    Another,
+    /// A host fell silent, which cannot speak for itself.
+    Silence,
+    /// This host's own, or everyone's: interrupted, refused, out of time.
+    Own,
+    /// An answer was wrong: a result, which stands in its row; the run goes on.
+    Answer,
+}
+
+impl Blame {
+    /// Whose doing it was that a lane gave up.
+    pub fn of(gone: &Gone) -> Self {
+        match gone {
+            Gone::LostHost { .. } => Self::Silence,
+            Gone::Teardown { why } if *why != INTERRUPTED => Self::Another,
+            Gone::Teardown { .. } | Gone::Deadline { .. } => Self::Own,
+        }
+    }
 }
 
 /// Writes frames, whole and at once, from any lane.

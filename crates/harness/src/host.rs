@@ -3,13 +3,16 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use fabric::{Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate};
+use fabric::{
+    Discipline, Gone, HostAtomics, NoWatch, Pod, Port, Program, Seat, Setting, Substrate, Watch,
+};
 use serde::{Deserialize, Serialize};
+use sync::heart::INTERRUPTED;
 use sync::{Heart, HeartRates, HostState, Identity, JoinError, join};
 
-use crate::frame::{Frame, FrameWriter};
+use crate::frame::{Blame, Failure, Frame, FrameWriter};
 use crate::registry::Registry;
 use crate::spec::TrialSpec;
 use crate::trial::{Control, LaneReport, Stage};
@@ -68,7 +71,8 @@ pub enum Ending {
     Bad,
 }
 
-/// Runs a host process: joins, runs every trial, leaves; frames go to `out`. `stop` ends every wait.
+/// Runs a host process: joins, runs every trial, leaves; frames go to `out`. `stop` ends every
+/// wait.
 pub fn serve<S: Substrate, O: Write + Send>(
     config: &HostConfig,
     substrate: &S,
@@ -77,19 +81,19 @@ pub fn serve<S: Substrate, O: Write + Send>(
     out: &FrameWriter<O>,
 ) -> Ending {
     let control = Control::lay_out(config.pod);
-    if let Err(error) = rendezvous(config, substrate, registry, &control, out) {
-        let consequence = matches!(error, JoinError::Gone(_));
+    let interrupt = Interrupt(&stop);
+    if let Err(error) = rendezvous(config, substrate, registry, &control, &interrupt, out) {
+        let failure = Some(refused(&error));
         // A launcher that is gone is noticed by its death signal; there is nobody left to tell.
-        let _ = out.send(&Frame::Bye {
-            error: Some(error.to_string()),
-            consequence,
-        });
+        let _ = out.send(&Frame::Bye { failure });
         return Ending::Bad;
     }
     let header = control.header.clone();
     let heart = Heart::new(header, config.pod, config.host, HeartRates::DEFAULT, stop);
     let failure = run_trials(config, substrate, registry, &control, &heart, out);
-    let state = if failure.is_some() {
+    // Not for a wrong answer: a host that still waits in the last barrier would give up.
+    let early = |failure: &Failure| failure.blame != Blame::Answer;
+    let state = if failure.as_ref().is_some_and(early) {
         HostState::Failed
     } else {
         HostState::Done
@@ -105,14 +109,33 @@ pub fn serve<S: Substrate, O: Write + Send>(
     } else {
         Ending::Good
     };
-    let (error, consequence) = failure.map_or((None, false), |f| (Some(f.what), f.consequence));
-    let _ = out.send(&Frame::Bye { error, consequence });
+    let _ = out.send(&Frame::Bye { failure });
     ending
 }
 
-struct Failure {
-    what: String,
-    consequence: bool,
+/// Why a host did not join, and whose doing that was.
+fn refused(error: &JoinError) -> Failure {
+    Failure {
+        what: error.to_string(),
+        blame: match error {
+            JoinError::Gone(gone) => Blame::of(gone),
+            // Who waits in vain for host 0 is told more by host 0, if that can still speak.
+            JoinError::NotWelcomed { .. } => Blame::Silence,
+            _ => Blame::Own,
+        },
+    }
+}
+
+/// Before a host has a heart, a signal alone ends its waits.
+struct Interrupt<'a>(&'a AtomicBool);
+
+impl Watch for Interrupt<'_> {
+    fn look<P: Port>(&self, _: Seat, _: &P) -> Result<(), Gone> {
+        if self.0.load(Relaxed) {
+            return Err(Gone::Teardown { why: INTERRUPTED });
+        }
+        Ok(())
+    }
 }
 
 fn rendezvous<S: Substrate, O: Write>(
@@ -120,6 +143,7 @@ fn rendezvous<S: Substrate, O: Write>(
     substrate: &S,
     registry: &Registry<S, Heart>,
     control: &Control,
+    interrupt: &Interrupt<'_>,
     out: &FrameWriter<O>,
 ) -> Result<(), JoinError> {
     let identity = Identity {
@@ -134,7 +158,7 @@ fn rendezvous<S: Substrate, O: Write>(
         timeout_ms: config.join_timeout_ms,
     };
     let joining = Join { control, identity };
-    let joined = substrate.run(&alone(config), &NoWatch, &joining);
+    let joined = substrate.run(&alone(config), interrupt, &joining);
     let cookie = joined.into_iter().next().expect("lane 0 ran").1?;
     let _ = out.send(&Frame::Joined { cookie });
     Ok(())
@@ -207,14 +231,14 @@ fn run_trials<S: Substrate, O: Write + Send>(
         };
         let lanes = registry.run(substrate, &stage);
         epoch = lanes.iter().map(|lane| lane.epoch).max().unwrap_or(epoch);
-        let failure = failure(&lanes, spec);
+        let failure = failure(&lanes);
         let _ = out.send(&Frame::Trial {
             trial: spec.index,
             lanes,
         });
         match failure {
             // A wrong answer is a result: the protocol went through, and the next trial can start.
-            Some(failure) if failure.consequence => return Some(failure),
+            Some(failure) if failure.blame != Blame::Answer => return Some(failure),
             Some(failure) => wrong = wrong.or(Some(failure)),
             None => {}
         }
@@ -222,16 +246,16 @@ fn run_trials<S: Substrate, O: Write + Send>(
     wrong
 }
 
-/// What went wrong in a trial on this host.
-fn failure(lanes: &[LaneReport], spec: &TrialSpec) -> Option<Failure> {
-    let lane = lanes.iter().find(|lane| lane.error.is_some())?;
-    let what = format!(
-        "{}: {}",
-        spec.title(),
-        lane.error.as_deref().unwrap_or_default()
-    );
+/// What went wrong in a trial on this host: of its lanes, the one that knows most.
+fn failure(lanes: &[LaneReport]) -> Option<Failure> {
+    let told = lanes
+        .iter()
+        .filter_map(|lane| Some((lane.blame?, lane.error.as_ref()?)));
+    // A wrong answer never hides that a lane gave up.
+    let rank = |blame| (blame != Blame::Answer, blame);
+    let (blame, what) = told.max_by_key(|&(blame, _)| rank(blame))?;
     Some(Failure {
-        what,
-        consequence: lane.verified.is_none(),
+        what: what.clone(),
+        blame,
     })
 }

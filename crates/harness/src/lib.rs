@@ -1,16 +1,16 @@
 //! From a plan to records: what runs, where, how often, and what is kept.
 //!
 //! ```text
-//! Plan ──expand──> TrialSpec ...            plan.rs, spec.rs
-//!                      │
+//! Plan --expand--> TrialSpec ...            plan.rs, spec.rs
+//!                      |
 //!        Registry<S>: a name to code        registry.rs
-//!                      │
+//!                      |
 //!   on every lane: the trial protocol       trial.rs    clear, warm up, repeat, census, verify
-//!                      │
+//!                      |
 //!   on every host: join, trials, leave      host.rs     one process a host
-//!                      │ frames             frame.rs
+//!                      | frames             frame.rs
 //!   the launcher: start, supervise          local.rs, session.rs    a lost host is named
-//!                      │
+//!                      |
 //!   rows and samples                        collect.rs  into a record::Directory
 //! ```
 //!

@@ -35,14 +35,6 @@ pub enum LaunchError {
         /// Why.
         source: std::io::Error,
     },
-    /// A host did not take its configuration.
-    #[error("host {host} did not take its configuration: {source}")]
-    Configure {
-        /// Which host.
-        host: u32,
-        /// Why.
-        source: std::io::Error,
-    },
 }
 
 /// Something that happened at a host.
@@ -208,13 +200,15 @@ fn start_host(
     let mut line = serde_json::to_vec(config).expect("a configuration is plain values");
     line.push(b'\n');
     let mut input = child.stdin.take().expect("standard input was piped");
-    if let Err(source) = input.write_all(&line) {
-        let _ = child.kill();
-        let _ = child.wait();
-        return Err(LaunchError::Configure { host, source });
-    }
     let output = child.stdout.take().expect("standard output was piped");
-    let reader = std::thread::spawn(move || read_frames(host, output, &events));
+    // The configuration may be longer than a pipe holds: a host that is suspended before it has
+    // read all of it must not hold up the launcher, so the host's own thread writes it.
+    let reader = std::thread::spawn(move || {
+        // A host that died first is told by its end.
+        let _ = input.write_all(&line);
+        drop(input);
+        read_frames(host, output, &events);
+    });
     Ok(Member {
         child,
         reader: Some(reader),
@@ -224,15 +218,18 @@ fn start_host(
 }
 
 fn read_frames(host: u32, output: impl std::io::Read, events: &Sender<Event>) {
-    for line in BufReader::new(output).lines() {
-        let Ok(line) = line else { break };
-        let event = match serde_json::from_str(&line) {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    // A line without its end is what a host was writing when it died.
+    while output.read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n") {
+        let event = match serde_json::from_slice(&line) {
             Ok(frame) => Event::Frame(host, Box::new(frame)),
-            Err(_) => Event::Garbled(host, line),
+            Err(_) => Event::Garbled(host, String::from_utf8_lossy(line.trim_ascii()).into()),
         };
         if events.send(event).is_err() {
             return;
         }
+        line.clear();
     }
     let _ = events.send(Event::Closed(host));
 }

@@ -1,8 +1,8 @@
 //! From a workload's name to its code, one registry a substrate.
 //!
-//! The registry is where generics end: each entry holds functions that were made for one workload on
-//! one substrate, so that inside a trial every access is monomorphic, and a trial costs one indirect
-//! call.
+//! The registry is where generics end: each entry holds functions that were made for one workload
+//! on one substrate, so that inside a trial every access is monomorphic, and a trial costs one
+//! indirect call.
 
 use fabric::{Arena, Coherence, Discipline, Pod, Substrate, Watch};
 use serde_json::{Map, Value};

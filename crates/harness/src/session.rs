@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use sync::HeartRates;
+
 use crate::collect::{Place, Recorder, rows};
-use crate::frame::{Frame, Hello};
+use crate::frame::{Blame, Failure, Frame};
 use crate::local::{Event, Pack};
 use crate::progress::Progress;
 use crate::spec::TrialSpec;
@@ -13,8 +15,16 @@ use crate::trial::LaneReport;
 /// How often the launcher looks up from waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Seconds beyond a trial's own deadline after which the launcher stops believing in its hosts.
-const DISBELIEF_SECONDS: f64 = 30.0;
+/// Beyond a trial's own deadline, how long the launcher believes in hosts that report nothing.
+const DISBELIEF: Duration = Duration::from_secs(30);
+
+/// How long hosts may take to leave once one of them has left or the last trial is over: as long as
+/// they bear each other's silence.
+const FAREWELL: Duration = Duration::from_millis(HeartRates::DEFAULT.silent_ms);
+
+/// How long the launcher waits for a better story than that of a host that failed because another
+/// did: hosts give up within moments of each other.
+const STORY: Duration = Duration::from_millis(500);
 
 /// A run under supervision.
 pub struct Session<'a> {
@@ -22,7 +32,7 @@ pub struct Session<'a> {
     pub pack: Pack,
     /// What they run.
     pub trials: &'a [TrialSpec],
-    /// What rows have in common; hosts fill in device, label and oversubscription.
+    /// What rows have in common.
     pub place: Place,
     /// Where rows go.
     pub recorder: &'a mut Recorder,
@@ -46,29 +56,22 @@ impl Session<'_> {
     pub fn run(mut self) -> Ended {
         let mut watch = Watch::new(self.pack_size());
         while self.pack.is_open() {
-            match self.pack.next(LOOK_EVERY) {
+            let event = self.pack.next(LOOK_EVERY);
+            // First: an interrupt from a terminal reaches the hosts too, and is why they end.
+            if self.interrupted.load(Relaxed) {
+                watch.blame("interrupted".into());
+            }
+            match event {
                 Event::Frame(host, frame) => self.hear(&mut watch, host, *frame),
                 Event::Garbled(host, line) => {
                     watch.blame(format!(
                         "host {host} said something else than a frame: {line}"
                     ));
                 }
-                Event::Closed(host) => {
-                    if let Some(end) = self.pack.violent_end(host) {
-                        // Only before the hosts were told to stop: afterwards it is our own doing.
-                        if !watch.stopping {
-                            watch.blame(self.dated(&watch, &end));
-                        }
-                    } else if !watch.bye[host as usize] && !watch.stopping {
-                        watch
-                            .blame(self.dated(&watch, &format!("host {host} left without a word")));
-                    }
-                }
-                Event::Quiet => self.check_patience(&mut watch),
+                Event::Closed(host) => self.part(&mut watch, host),
+                Event::Quiet => {}
             }
-            if self.interrupted.load(Relaxed) {
-                watch.blame("interrupted".into());
-            }
+            self.check_patience(&mut watch);
             if watch.cause.is_some() && !watch.stopping {
                 watch.stopping = true;
                 self.pack.stop();
@@ -86,11 +89,12 @@ impl Session<'_> {
     fn hear(&mut self, watch: &mut Watch, host: u32, frame: Frame) {
         watch.heard = Instant::now();
         match frame {
-            Frame::Hello(hello) => self.greet(host, &hello),
+            Frame::Hello { machine } => self.recorder.add_host(host, &machine),
             Frame::Joined { .. } => {}
             Frame::Progress { trial, repetition } => {
-                let title = self.trials[trial as usize].title();
-                self.progress.repetition(&title, repetition);
+                if let Some(spec) = self.trials.get(trial as usize) {
+                    self.progress.repetition(&spec.title(), repetition);
+                }
             }
             Frame::Trial { trial, lanes } => {
                 if trial as usize == watch.trial {
@@ -98,27 +102,24 @@ impl Session<'_> {
                     self.keep_if_whole(watch);
                 }
             }
-            Frame::Bye { error, consequence } => {
+            Frame::Bye { failure } => {
                 watch.bye[host as usize] = true;
-                match error {
-                    Some(error) if consequence => watch.suspect(format!("host {host}: {error}")),
-                    // A wrong answer stands in its row; a refused rendezvous ends the run.
-                    Some(error)
-                        if watch.trial == 0 && watch.reports.iter().all(Option::is_none) =>
-                    {
-                        watch.blame(format!("host {host}: {error}"));
-                    }
-                    _ => {}
+                if let Some(Failure { what, blame }) = failure {
+                    let what = format!("{}: {what}", self.name(host));
+                    watch.judge(self.dated(watch, &what), blame);
                 }
             }
         }
     }
 
-    fn greet(&mut self, host: u32, hello: &Hello) {
-        self.place.device = hello.device;
-        self.place.label = hello.label;
-        self.place.oversubscribed |= hello.oversubscribed;
-        self.recorder.add_host(host, &hello.machine);
+    /// A host's output has ended. Nothing is wrong if it had said that nothing follows.
+    fn part(&self, watch: &mut Watch, host: u32) {
+        if watch.bye[host as usize] {
+            return;
+        }
+        let how = self.pack.violent_end(host);
+        let how = how.unwrap_or_else(|| format!("host {host} left without a word"));
+        watch.blame(self.dated(watch, &how));
     }
 
     /// Keeps a trial's rows once every host has reported.
@@ -126,16 +127,12 @@ impl Session<'_> {
         if watch.reports.iter().any(Option::is_none) {
             return;
         }
-        let lanes = watch.take_reports();
         // A trial that was cut short is kept at the end, when it is known why.
-        if lanes
-            .iter()
-            .any(|lane| lane.error.is_some() && lane.verified.is_none())
-        {
-            watch.cut = Some(lanes);
-            watch.suspect_lanes();
+        let gave_up = |lane: &LaneReport| lane.blame.is_some_and(|blame| blame != Blame::Answer);
+        if watch.reports.iter().flatten().flatten().any(gave_up) {
             return;
         }
+        let lanes = watch.take_reports();
         let spec = &self.trials[watch.trial];
         self.recorder.add(rows(&self.place, spec, &lanes, None));
         self.progress.trial_done(&spec.title());
@@ -143,19 +140,28 @@ impl Session<'_> {
     }
 
     fn check_patience(&self, watch: &mut Watch) {
-        let allowed = self
-            .trials
-            .get(watch.trial)
-            .map_or(0.0, |t| t.limits.deadline_seconds);
-        let patience = Duration::from_secs_f64(allowed + DISBELIEF_SECONDS);
+        if let Some((what, since)) = &watch.suspicion
+            && since.elapsed() > STORY
+        {
+            watch.blame(what.clone());
+        }
+        let patience = match self.trials.get(watch.trial) {
+            Some(spec) if !watch.bye.contains(&true) => {
+                Duration::from_secs_f64(spec.limits.deadline_seconds) + DISBELIEF
+            }
+            _ => FAREWELL,
+        };
         if watch.heard.elapsed() > patience {
-            watch.blame(format!("no host has reported for {} s", patience.as_secs()));
+            let late = (0..).zip(&watch.bye).filter(|&(_, &bye)| !bye);
+            let late: Vec<_> = late.map(|(host, _): (u32, _)| self.name(host)).collect();
+            let late = late.join(", ");
+            let what = format!("no word for {} s from {late}", patience.as_secs());
+            watch.blame(self.dated(watch, &what));
         }
-        // Hosts that give up over a lost host say so within moments of each other; a host that was
-        // merely suspended must not keep the launcher waiting.
-        if watch.suspicion.is_some() && watch.suspected_for() > Duration::from_millis(500) {
-            watch.blame(watch.suspicion.clone().unwrap_or_default());
-        }
+    }
+
+    fn name(&self, host: u32) -> String {
+        format!("host {host} (process {})", self.pack.pid(host))
     }
 
     fn dated(&self, watch: &Watch, what: &str) -> String {
@@ -169,10 +175,10 @@ impl Session<'_> {
     fn close(&mut self, mut watch: Watch) -> Ended {
         let cut_short = watch.trial < self.trials.len();
         if cut_short {
-            let cause = watch.cause.clone().or_else(|| watch.suspicion.clone());
+            let suspicion = watch.suspicion.take().map(|(what, _)| what);
+            let cause = watch.cause.take().or(suspicion);
             let cause = cause.unwrap_or_else(|| "the hosts left early".into());
-            let mut lanes = watch.cut.take().unwrap_or_default();
-            lanes.extend(watch.take_reports());
+            let lanes = watch.take_reports();
             let spec = &self.trials[watch.trial];
             self.recorder
                 .add(rows(&self.place, spec, &lanes, Some(&cause)));
@@ -190,14 +196,11 @@ impl Session<'_> {
 struct Watch {
     trial: usize,
     reports: Vec<Option<Vec<LaneReport>>>,
-    /// Reports of a trial that was cut short on every host.
-    cut: Option<Vec<LaneReport>>,
     bye: Vec<bool>,
     /// Why the run is being stopped: the first thing that went wrong by itself.
     cause: Option<String>,
-    /// What a host said that may follow from something worse, and when.
-    suspicion: Option<String>,
-    suspected_at: Instant,
+    /// What a host said that follows from something worse, and when.
+    suspicion: Option<(String, Instant)>,
     stopping: bool,
     heard: Instant,
 }
@@ -207,11 +210,9 @@ impl Watch {
         Self {
             trial: 0,
             reports: vec![None; hosts],
-            cut: None,
             bye: vec![false; hosts],
             cause: None,
             suspicion: None,
-            suspected_at: Instant::now(),
             stopping: false,
             heard: Instant::now(),
         }
@@ -221,32 +222,15 @@ impl Watch {
         self.cause.get_or_insert(what);
     }
 
-    /// A lost host is worth more than "another host failed", which follows from it.
-    fn suspect(&mut self, what: String) {
-        if self.suspicion.is_none() {
-            self.suspected_at = Instant::now();
+    /// What a host says went wrong, by whose doing it was.
+    fn judge(&mut self, what: String, blame: Blame) {
+        match blame {
+            Blame::Answer => {}
+            Blame::Own | Blame::Silence => self.blame(what),
+            Blame::Another => {
+                self.suspicion.get_or_insert((what, Instant::now()));
+            }
         }
-        let better = self
-            .suspicion
-            .as_ref()
-            .is_none_or(|known| known.contains("torn down"));
-        if better {
-            self.suspicion = Some(what);
-        }
-    }
-
-    fn suspect_lanes(&mut self) {
-        let lanes = self.cut.iter().flatten();
-        let errors: Vec<_> = lanes
-            .filter_map(|lane| Some(format!("host {}: {}", lane.host, lane.error.as_ref()?)))
-            .collect();
-        for error in errors {
-            self.suspect(error);
-        }
-    }
-
-    fn suspected_for(&self) -> Duration {
-        self.suspected_at.elapsed()
     }
 
     fn take_reports(&mut self) -> Vec<LaneReport> {

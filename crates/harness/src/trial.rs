@@ -13,6 +13,7 @@ use serde_json::Value;
 use sync::{Barrier, BarrierLayout, Header};
 use workload::{Outcome, Series, Verified, Worker, Workload};
 
+use crate::frame::Blame;
 use crate::spec::TrialSpec;
 
 /// What starts every region: the header, then what the trial protocol itself needs.
@@ -80,6 +81,8 @@ pub struct LaneReport {
     pub stopped: Option<Stop>,
     /// Why the trial failed.
     pub error: Option<String>,
+    /// Whose doing that was.
+    pub blame: Option<Blame>,
     /// The barrier's epoch at the end.
     pub epoch: u64,
 }
@@ -204,6 +207,7 @@ impl<L: Workload, W: Watch> Program for Trial<'_, L, W> {
         };
         if let Err(gone) = lane.measure(&mut report) {
             report.error = Some(gone.to_string());
+            report.blame = Some(Blame::of(&gone));
             if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
                 report.stopped = Some(Stop::Interrupted);
             }
@@ -369,6 +373,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
             Err(mismatch) => {
                 report.verified = Some(false);
                 report.error = Some(mismatch.to_string());
+                report.blame = Some(Blame::Answer);
             }
         }
         // Nobody clears the area for the next trial while another still verifies.

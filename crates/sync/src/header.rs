@@ -8,15 +8,16 @@
 //! line 258 + 2h   welcome[h] cookie, nonce of host h as host 0 saw it             host 0
 //! ```
 //!
-//! Arrivals have lines of their own, so that a host that arrives at a region in use, and is about to
-//! be refused, has not overwritten the line of a host that lives.
+//! Arrivals have lines of their own, so that a host that arrives at a region in use, and is about
+//! to be refused, has not overwritten the line of a host that lives.
 //!
-//! Device memory is not zeroed: it holds whatever the last run, or another program, left there. So a
-//! word means nothing until the cookie of this run stands beside it, and a cookie means nothing
+//! Device memory is not zeroed: it holds whatever the last run, or another program, left there. So
+//! a word means nothing until the cookie of this run stands beside it, and a cookie means nothing
 //! until a host has found its own nonce echoed in its welcome line (see [`rendezvous`]).
 //!
-//! In every line the last word, the state, is stored last. Stores drain in order and a line is
-//! written back whole, so a reader that sees a state sees the words before it.
+//! In every line the last word, the state, is stored last; in the identity line the magic is.
+//! Stores drain in order and a line is written back whole, so a reader that sees a state sees the
+//! words before it.
 //!
 //! [`rendezvous`]: crate::rendezvous
 
@@ -57,7 +58,8 @@ pub struct IdentityLine {
 /// What the region's first line says about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// All zero: never used, or wiped.
+    /// All zero: never used, or wiped. Also where only the magic is missing: a host is formatting
+    /// it, or was killed while it did.
     Blank,
     /// Formatted, in this version.
     Formatted,
@@ -201,17 +203,15 @@ impl Header {
         for line in rest {
             port.write_posted(line.start(), &blank);
         }
-        let identity = [MAGIC, FORMAT_VERSION, LINE_BYTES, region_bytes, 0, 0, 0, 0];
-        // After the rest: whoever observes the magic finds a clean header behind it.
-        port.write_published(self.identity.start(), &identity);
+        let identity = [FORMAT_VERSION, LINE_BYTES, region_bytes, 0, 0, 0, 0];
+        port.write_posted(self.identity.at(1), &identity);
+        // After the rest: whoever observes the magic finds its version and a clean header behind it.
+        port.write_published(self.identity.start(), &[MAGIC]);
     }
 
     /// What the first line says. Cost: 1 observe.
     pub fn condition<P: Port>(&self, port: &P) -> Condition {
         let words = look(port, self.identity);
-        if words.iter().all(|&word| word == 0) {
-            return Condition::Blank;
-        }
         let line = IdentityLine {
             magic: words[0],
             format_version: words[1],
@@ -226,6 +226,7 @@ impl Header {
                 ..
             } if line_bytes == LINE_BYTES => Condition::Formatted,
             IdentityLine { magic: MAGIC, .. } => Condition::OtherVersion(line),
+            _ if is_blank(&words) => Condition::Blank,
             _ => Condition::Foreign {
                 first_word: line.magic,
             },
@@ -320,6 +321,15 @@ impl Header {
         };
         self.set_run(port, &run);
     }
+}
+
+/// Whether each word of an identity line is zero or what a format puts there, the magic apart.
+fn is_blank(words: &[u64; WORDS]) -> bool {
+    let or_zero = |word: u64, expected: u64| word == 0 || word == expected;
+    words[0] == 0
+        && or_zero(words[1], FORMAT_VERSION)
+        && or_zero(words[2], LINE_BYTES)
+        && words[4..].iter().all(|&word| word == 0)
 }
 
 fn look<P: Port>(port: &P, line: Slice<u64>) -> [u64; WORDS] {

@@ -1,8 +1,8 @@
 //! How hosts notice that another has died: nothing in the suite waits for ever.
 //!
-//! Each host's lane 0 publishes a growing number in its own header line, in the slow path of `pause`
-//! and between repetitions, and looks at the others' at the same rate. Cost: 1 publish and 1
-//! observe of N lines every [`HeartRates::beat_ms`], nothing in between.
+//! Each host's lane 0 publishes a growing number in its own header line, in the slow path of
+//! `pause` and between repetitions, and looks at the others' at the same rate. Cost: 1 publish and
+//! 1 observe of N lines every [`HeartRates::beat_ms`], nothing in between.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -10,6 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use fabric::{Gone, Pod, Port, Seat, Watch};
 
 use crate::header::{Header, HostState};
+
+/// Why a host that was asked to stop gives up ([`Gone::Teardown`]).
+pub const INTERRUPTED: &str = "interrupted";
+
+/// Why a host gives up where another left early ([`Gone::Teardown`]).
+pub const ANOTHER_FAILED: &str = "another host failed";
 
 /// How often hosts beat, and how long silence is borne.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +110,7 @@ impl Heart {
 
     fn verdict(&self) -> Result<(), Gone> {
         if self.stop.load(Relaxed) {
-            return Err(Gone::Teardown { why: "interrupted" });
+            return Err(Gone::Teardown { why: INTERRUPTED });
         }
         if self.late.load(Relaxed) {
             return Err(Gone::Deadline {
@@ -113,13 +119,24 @@ impl Heart {
         }
         match self.lost.load(Relaxed) {
             0 if self.failed.load(Relaxed) => Err(Gone::Teardown {
-                why: "another host failed",
+                why: ANOTHER_FAILED,
             }),
             0 => Ok(()),
             host => Err(Gone::LostHost {
                 host: host as u32 - 1,
                 silent_ms: self.rates.silent_ms,
             }),
+        }
+    }
+
+    /// Forgets how long the others have been silent, if this host was away itself: a run that was
+    /// suspended as a whole would otherwise wake up to silence everywhere.
+    fn forgive_after_absence(&self, now_ns: u64) {
+        let expected_ns = self.next_ns.load(Relaxed);
+        if now_ns.saturating_sub(expected_ns) > self.rates.silent_ms * 500_000 {
+            for heard in &self.heard {
+                heard.at_ns.store(now_ns, Relaxed);
+            }
         }
     }
 
@@ -158,6 +175,7 @@ impl Watch for Heart {
         }
         let now_ns = (port.now().0 as f64 / port.clock().ticks_per_ns) as u64;
         if now_ns >= self.next_ns.load(Relaxed) {
+            self.forgive_after_absence(now_ns);
             self.next_ns
                 .store(now_ns + self.rates.beat_ms * 1_000_000, Relaxed);
             let beat = self.beat.fetch_add(1, Relaxed);
