@@ -21,5 +21,5 @@ mod table;
 mod text;
 
 pub use figure::{FigureError, figures};
-pub use table::{table, table_within};
+pub use table::{Rows, table, table_within};
 pub use text::width as text_width;

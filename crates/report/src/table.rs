@@ -14,24 +14,35 @@ use crate::text::{unbroken, wrap_columns};
 
 const COLUMNS: usize = 100;
 
-/// Every row of the results, for a terminal of 100 columns. A pure function of the results.
-pub fn table(results: &Results) -> String {
-    table_within(results, COLUMNS)
+/// Which rows a table prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// The pod's row of each trial and metric; those of single hosts and pairs only where the pod
+    /// has none. The table says how many it left out.
+    Pod,
+    /// Every row.
+    All,
 }
 
-/// Every row of the results, for a terminal of `columns` characters.
-pub fn table_within(results: &Results, columns: usize) -> String {
+/// The pod's rows, for a terminal of 100 columns. A pure function of the results.
+pub fn table(results: &Results) -> String {
+    table_within(results, COLUMNS, Rows::Pod)
+}
+
+/// Rows of the results, for a terminal of `columns` characters. A pure function of the results.
+pub fn table_within(results: &Results, columns: usize, which: Rows) -> String {
+    let rows = chosen(results, which);
     let mut text = String::new();
-    for (workload, metric) in sections(results) {
-        let of_section = results
-            .rows
+    for (workload, metric) in sections(&rows) {
+        let of_section = rows
             .iter()
             .filter(|row| row.workload == workload && row.metric == metric);
-        let section = Section::new(of_section.collect());
+        let section = Section::new(of_section.copied().collect());
         text.push_str(&section.show(columns));
         text.push('\n');
     }
-    for line in closing(results) {
+    let left_out = results.rows.len() - rows.len();
+    for line in closing(results, left_out) {
         for line in wrap_columns(&line, columns) {
             text.push_str(&line);
             text.push('\n');
@@ -40,10 +51,26 @@ pub fn table_within(results: &Results, columns: usize) -> String {
     text
 }
 
+/// The rows to print. A host's row is told by its trial's row of the same metric for the pod.
+fn chosen(results: &Results, which: Rows) -> Vec<&Row> {
+    let of_pod: BTreeSet<(u32, &str)> = results
+        .rows
+        .iter()
+        .filter(|row| row.host.is_none())
+        .map(|row| (row.trial, row.metric.as_str()))
+        .collect();
+    let told = |row: &Row| row.host.is_some() && of_pod.contains(&(row.trial, row.metric.as_str()));
+    results
+        .rows
+        .iter()
+        .filter(|row| which == Rows::All || !told(row))
+        .collect()
+}
+
 /// Workloads and metrics in the order in which they first appear, a workload's metrics together.
-fn sections(results: &Results) -> Vec<(&str, &str)> {
+fn sections<'a>(rows: &[&'a Row]) -> Vec<(&'a str, &'a str)> {
     let mut sections: Vec<(&str, &str)> = Vec::new();
-    for row in &results.rows {
+    for row in rows {
         let section = (row.workload.as_str(), row.metric.as_str());
         if !sections.contains(&section) {
             let same = sections
@@ -266,7 +293,7 @@ fn figures(rows: &[&Row]) -> Vec<Column> {
 }
 
 /// What the figures are worth: labels, pod, device, sharing of cores; and what is wrong.
-fn closing(results: &Results) -> Vec<String> {
+fn closing(results: &Results, left_out: usize) -> Vec<String> {
     let mut lines: Vec<String> = results
         .problems
         .iter()
@@ -275,6 +302,15 @@ fn closing(results: &Results) -> Vec<String> {
     if results.rows.is_empty() {
         lines.push("No rows.".to_owned());
         return lines;
+    }
+    if left_out > 0 {
+        let (rows, path) = (
+            if left_out == 1 { "row" } else { "rows" },
+            results.path.display(),
+        );
+        lines.push(format!(
+            "{left_out} {rows} of single hosts or pairs left out; `dsmark report {path}` prints all."
+        ));
     }
     let distinct = |value: fn(&Row) -> String| {
         let values: BTreeSet<String> = results.rows.iter().map(value).collect();

@@ -6,7 +6,7 @@ mod common;
 
 use common::{NO_CLOCK, absent, crowded_run, measured, plain_run, results, row};
 use record::Row;
-use report::{table, table_within};
+use report::{Rows, table, table_within};
 
 #[test]
 fn a_plain_run_as_it_is_printed() {
@@ -39,14 +39,14 @@ publish observe
 clflushopt clflushopt
      312  [306, 318]     351  200  coherent stand-in
 ";
-    let said = table_within(&plain_run(), 60);
+    let said = table_within(&plain_run(), 60, Rows::Pod);
     assert!(said.starts_with(expected), "{said}");
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for columns in [72, 100, 160] {
-        for line in table_within(&crowded_run(), columns).lines() {
+        for line in table_within(&crowded_run(), columns, Rows::All).lines() {
             assert!(line.chars().count() <= columns, "{columns}: {line}");
         }
     }
@@ -102,4 +102,35 @@ fn what_failed_is_wrong_or_is_absent_says_so() {
 #[test]
 fn no_rows_are_said_to_be_none() {
     assert_eq!(table(&results(Vec::new())), "No rows.\n");
+}
+
+#[test]
+fn a_host_s_row_is_left_out_where_its_trial_has_the_pod_s() {
+    let of = |trial, host, median| {
+        let half = row("clwb", "clflush", 1, "half_round_trip_ns");
+        let place = Row {
+            trial,
+            host,
+            ..half
+        };
+        measured(place, median, 1.0)
+    };
+    let run = results(vec![
+        of(0, None, 300.0),
+        of(0, Some(0), 310.0),
+        of(0, Some(1), 320.0),
+        of(1, Some(0), 430.0),
+    ]);
+    let said = table(&run);
+    assert!(
+        said.contains("2 rows of single hosts or pairs left out"),
+        "{said}"
+    );
+    assert!(said.contains("`dsmark report "), "{said}");
+    assert!(!said.contains(" 310 ") && said.contains(" 430 "), "{said}");
+    let said = table_within(&run, 100, Rows::All);
+    assert!(
+        said.contains(" 310 ") && !said.contains("left out"),
+        "{said}"
+    );
 }
