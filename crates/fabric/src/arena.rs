@@ -203,7 +203,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn allocations_never_share_a_line(sizes in prop::collection::vec((0u8..4, 0usize..300), 1..40)) {
+        fn allocations_never_share_a_line(
+            sizes in prop::collection::vec((0u8..4, 0usize..300), 1..40),
+        ) {
             let mut arena = Arena::new();
             let mut spans = Vec::new();
             for (kind, len) in sizes {
@@ -211,7 +213,10 @@ mod tests {
                     0 => spans.push(arena.slice::<u8>("p.bytes", len).lines()),
                     1 => spans.push(arena.slice::<u32>("p.words", len).lines()),
                     2 => spans.push(arena.aligned::<u64>("p.page", len, 4096).lines()),
-                    _ => spans.extend(arena.per_host::<u16>("p.host", 3, len).iter().map(|s| s.lines())),
+                    _ => {
+                        let each = arena.per_host::<u16>("p.host", 3, len);
+                        spans.extend(each.iter().map(|slice| slice.lines()));
+                    }
                 }
             }
             let mut end = 0;

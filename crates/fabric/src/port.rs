@@ -4,9 +4,12 @@
 //! instruction and vol. 3 "Memory Ordering"; AMD APM vol. 2 ch. 7). Where the texts leave a pair
 //! unstated, it is unordered here. "Device" is where other hosts see a line.
 
-use crate::discipline::{Coherence, Discipline, Fence, Flush};
+use std::ops::Range;
+
+use crate::discipline::{Coherence, Discipline, Fence, Flush, PublishBy};
 use crate::maintain;
-use crate::place::{Cell, Frozen, Line, Lines, Ptr};
+use crate::place::{Cell, Frozen, Line, Lines, Ptr, Slice};
+use crate::stream::{self, Pages, Stream};
 use crate::time::{Clock, Ticks};
 use crate::wait::Gone;
 use crate::word::{AtomicWord, Word};
@@ -80,7 +83,8 @@ pub trait Port {
     #[track_caller]
     fn writeback(&self, line: Line);
 
-    /// Writes the line back if dirty, **all 64 bytes**, then drops it from every cache of this host.
+    /// Writes the line back if dirty, **all 64 bytes**, then drops it from every cache of this
+    /// host.
     ///
     /// CLFLUSH is ordered with stores, fences and other CLFLUSH; CLFLUSHOPT only with older stores
     /// to its own line, and with fences. Neither is ordered with loads: without a full fence, a
@@ -141,6 +145,47 @@ pub trait Port {
 
     /// `len` words of this lane's own DRAM: a `Vec` natively, charged in a simulator.
     fn private<T: Word>(&self, len: usize, fill: T) -> Self::Private<'_, T>;
+
+    /// As [`private`](Self::private), on pages of a size that is asked for and verified; natively
+    /// also verified to be on this lane's own NUMA node. Provided: there are no pages.
+    ///
+    /// # Errors
+    /// What was not had, and the remedy. There is no fallback.
+    fn private_on<T: Word>(
+        &self,
+        pages: Pages,
+        len: usize,
+        fill: T,
+    ) -> Result<Self::Private<'_, T>, String> {
+        let _ = pages;
+        Ok(self.private(len, fill))
+    }
+
+    /// Whether this lane's CPU has the instruction of a way to publish.
+    fn can(&self, by: PublishBy) -> bool {
+        let _ = by;
+        true
+    }
+
+    /// Follows `hops` links through `links`, from byte `from`, and returns where it ends. Each word
+    /// on the way holds the next one's byte offset from the slice's start: the caller has checked
+    /// that none leads outside. Each hop waits for the load before it.
+    #[track_caller]
+    #[inline(always)]
+    fn chase(&self, links: Slice<u64>, from: u64, hops: u64) -> u64 {
+        stream::chase(self, links, from, hops)
+    }
+
+    /// One sweep over `area`, as [`Stream`] says; `value` is what writes write. Returns the wrapping
+    /// sum of what [`Stream::Read`] read, otherwise 0. Ends without a fence.
+    ///
+    /// # Panics
+    /// If `area` does not hold the arrays ([`Stream::array_len`]).
+    #[track_caller]
+    #[inline(always)]
+    fn stream(&self, what: Stream, area: Slice<u64>, value: u64) -> u64 {
+        stream::stream(self, what, area, value)
+    }
 
     /// Makes this host's writes to `lines` visible at the device, and orders them before whatever
     /// follows, loads included: one flush or writeback a line, by the discipline, then one full
@@ -214,8 +259,8 @@ pub trait Port {
     }
 }
 
-/// Atomic instructions, where they work: on DRAM that the lanes of one host share, and on the region
-/// if hardware keeps the pod coherent.
+/// Atomic instructions, where they work: on DRAM that the lanes of one host share, and on the
+/// region if hardware keeps the pod coherent.
 pub trait HostAtomics: Port {
     /// Loads an atomic word.
     #[track_caller]
@@ -269,4 +314,29 @@ pub trait Private<T: Word> {
 
     /// Puts `value` at `index`.
     fn set(&mut self, index: usize, value: T);
+
+    /// Drops the line of word `index`, as [`Port::flush`] does. Provided: nothing, for substrates
+    /// whose private memory has no caches.
+    fn flush(&self, index: usize, how: Flush) {
+        let _ = (index, how);
+    }
+
+    /// As [`Port::chase`], through this memory. Natively the links are trusted likewise.
+    fn chase(&self, from: u64, hops: u64) -> u64
+    where
+        Self: Private<u64>,
+    {
+        stream::chase_private(self, from, hops)
+    }
+
+    /// As [`Port::stream`], over words `area` of this memory.
+    ///
+    /// # Panics
+    /// If `area` leaves this memory or does not hold the arrays.
+    fn stream(&mut self, what: Stream, area: Range<usize>, value: u64) -> u64
+    where
+        Self: Private<u64>,
+    {
+        stream::stream_private(self, what, area, value)
+    }
 }

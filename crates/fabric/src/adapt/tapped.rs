@@ -5,8 +5,9 @@ use std::panic::Location;
 use super::{Op, Tap, Verdict};
 use crate::discipline::{Coherence, Discipline, Fence, Flush, ObserveBy, PublishBy};
 use crate::maintain;
-use crate::place::{Cell, Frozen, Line, Lines, Ptr};
+use crate::place::{Cell, Frozen, Line, Lines, Ptr, Slice};
 use crate::port::{HostAtomics, Port};
+use crate::stream::{Pages, Stream};
 use crate::time::{Clock, Ticks};
 use crate::wait::Gone;
 use crate::word::{AtomicWord, Word};
@@ -163,6 +164,46 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
 
     fn private<W: Word>(&self, len: usize, fill: W) -> Self::Private<'_, W> {
         self.port.private(len, fill)
+    }
+
+    fn private_on<W: Word>(
+        &self,
+        pages: Pages,
+        len: usize,
+        fill: W,
+    ) -> Result<Self::Private<'_, W>, String> {
+        self.port.private_on(pages, len, fill)
+    }
+
+    fn can(&self, by: PublishBy) -> bool {
+        self.port.can(by)
+    }
+
+    /// Announced once, as all it may load: a call of the tap a hop would be what is measured.
+    #[track_caller]
+    fn chase(&self, links: Slice<u64>, from: u64, hops: u64) -> u64 {
+        self.tell(Op::Load {
+            offset: links.start().offset(),
+            bytes: links.bytes(),
+        });
+        self.port.chase(links, from, hops)
+    }
+
+    /// Announced once an array: the first is stored, the others are loaded.
+    #[track_caller]
+    fn stream(&self, what: Stream, area: Slice<u64>, value: u64) -> u64 {
+        let len = what.array_len(area.len());
+        let bytes = span::<u64>(len);
+        for array in 0..what.arrays() {
+            let offset = area.range(array * len, area.len()).start().offset();
+            self.tell(match what {
+                Stream::Read => Op::Load { offset, bytes },
+                Stream::NtWrite => Op::StoreNt { offset, bytes },
+                _ if array == 0 => Op::Store { offset, bytes },
+                _ => Op::Load { offset, bytes },
+            });
+        }
+        self.port.stream(what, area, value)
     }
 
     #[track_caller]
