@@ -30,6 +30,7 @@ compile_error!(
 
 mod affinity;
 mod clock;
+mod counters;
 mod cpu;
 mod host;
 mod instr;
@@ -39,6 +40,7 @@ mod word;
 
 pub use affinity::{AffinityError, Pins, available_cpus, pin, plan_pins};
 pub use clock::{ClockError, TscClock};
+pub use counters::{Counter, Counters, Event, Reading, Why};
 pub use cpu::{Cpu, Feature, Unsupported};
 pub use host::Host;
 pub use port::{NativePort, NativePrivate, NativeView};
