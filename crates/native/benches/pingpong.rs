@@ -1,9 +1,10 @@
-//! The price of the abstraction: a ping-pong between two processes, by hand in assembly and through
-//! the port, in turn on the same lines.
+//! The price of the abstraction: a ping-pong between two processes, by hand in assembly, through
+//! the port, and by the workload `visibility`, in turn on one region.
 //!
 //! Run with `cargo bench -p native --bench pingpong [-- ROUNDS]`. The bench runs itself as the peer
-//! on a memfd. It prints one JSON object a line for each pair of CPUs, side and repetition; the
-//! medians of two sides are comparable, the figure itself is a coherent stand-in's.
+//! on a memfd. It prints one JSON object a line for each pair of CPUs, side and repetition, then
+//! the ratio of each side to the hand-written one, repetition by repetition, with the 95 % interval
+//! of its median. The figures themselves are a coherent stand-in's.
 //!
 //! A side is one entry of [`SIDES`]: another implementation of the same ping-pong is added there.
 
@@ -17,18 +18,25 @@ use std::time::Duration;
 
 use fabric::{
     Arena, Discipline, HostAtomics, NoWatch, Pod, Port, Program, Ptr, Seat, Setting, Substrate,
-    wait_until,
+    Ticks, wait_until,
 };
+use micro::visibility::{self, Visibility};
 use native::{Host, Pins, Region, Request, TscClock, available_cpus, pin};
+use record::Summary;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use sync::{Barrier, BarrierLayout};
+use workload::{Worker, Workload};
 
-const ROUNDS: u64 = 100_000;
-const REPETITIONS: u64 = 5;
+const ROUNDS: u64 = 10_000;
+const REPETITIONS: u64 = 41;
 /// Polls after which a silent peer is given up: some 10 s at 0.2 us each, and never for ever.
 const POLL_LIMIT: u64 = 50_000_000;
 /// A line each, a pair of lines apart: the adjacent-line prefetcher fetches pairs.
 const THEIR_LINE_OFFSET: usize = 128;
-const REGION_BYTES: u64 = 4096;
+const REGION_BYTES: u64 = 1 << 20;
+/// The workload counts from 1 on the same lines: the others count from here, so that no number left
+/// behind is taken for one that is awaited.
+const FIRST_NUMBER: u64 = 1 << 40;
 
 /// Who sends first and takes the time, and who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +45,16 @@ enum Role {
     Answerer,
 }
 
-/// One ping-pong: `rounds` round trips with sequence numbers above `after`, in ticks each; the
-/// answerer's mean nothing.
-type RoundTrips = fn(&Pair<'_>, after: u64, rounds: u64) -> Result<Vec<u64>, String>;
+/// One ping-pong: `rounds` round trips with sequence numbers above `after`, half of each in
+/// nanoseconds; the answerer's mean nothing.
+type RoundTrips = fn(&Pair<'_>, after: u64, rounds: u64) -> Result<Vec<f64>, String>;
 
-/// What is compared.
-const SIDES: &[(&str, RoundTrips)] = &[("asm", by_hand), ("port", through_port)];
+/// What is compared, the yardstick first.
+const SIDES: &[(&str, RoundTrips)] = &[
+    ("asm", by_hand),
+    ("port", through_port),
+    ("visibility", by_workload),
+];
 
 /// One process's end.
 struct Pair<'r> {
@@ -52,12 +64,23 @@ struct Pair<'r> {
     clock: &'r TscClock,
 }
 
-fn by_hand(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<u64>, String> {
+impl Pair<'_> {
+    fn halves_ns(&self, ticks: &[u64]) -> Vec<f64> {
+        let clock = self.clock.clock(true);
+        ticks
+            .iter()
+            .map(|&t| clock.span_ns(Ticks(0), Ticks(t)) / 2.0)
+            .collect()
+    }
+}
+
+fn by_hand(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<f64>, String> {
     pin(pair.cpu).map_err(|error| error.to_string())?;
-    // SAFETY: the region has 4096 bytes, both lines lie in it, and both processes touch them by
+    // SAFETY: the region has REGION_BYTES, both lines lie in it, and both processes touch them by
     // these instructions only while this side runs.
     let trips = unsafe { asm_round_trips(pair.region.base(), pair.role, after, rounds) };
-    trips.ok_or_else(|| format!("the peer fell silent: {:?} of side asm", pair.role))
+    let silent = || format!("the peer fell silent: {:?} of side asm", pair.role);
+    trips.map(|ticks| pair.halves_ns(&ticks)).ok_or_else(silent)
 }
 
 /// The hand-written ping-pong. None if the peer fell silent.
@@ -145,7 +168,7 @@ unsafe fn observe_until(line: *mut u8, number: u64) -> Option<()> {
     (left > 0).then_some(())
 }
 
-fn through_port(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<u64>, String> {
+fn through_port(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<f64>, String> {
     let mut arena = Arena::new();
     let lines = arena.per_host::<u64>("pingpong.line", 2, 1);
     assert_eq!(
@@ -172,7 +195,70 @@ fn through_port(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<u64>, St
         host_bytes: 0,
     };
     let mut outs = host.run(&setting, &NoWatch, &program);
-    outs.pop().expect("a pod of one lane brings one result").1
+    let ticks = outs.pop().expect("a pod of one lane brings one result").1?;
+    Ok(pair.halves_ns(&ticks))
+}
+
+/// The workload itself, as the harness runs it, repetition after repetition. Its messages come first
+/// in the region, so they are the very lines of the other sides: another line may lie in another
+/// slice of the last-level cache, which alone is worth some percent.
+fn by_workload(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<f64>, String> {
+    let mut arena = Arena::new();
+    let pod = Pod::new(2, 1);
+    let params = visibility::Params {
+        rounds: rounds as u32,
+        ..visibility::Params::default()
+    };
+    let ride = Ride {
+        layout: Visibility::layout(&mut arena, pod, &params),
+        barrier: BarrierLayout::lay_out(&mut arena, "pingpong.barrier", pod),
+        params,
+        // Sides take turns, so this one has run once for each full turn before.
+        repetition: ((after - FIRST_NUMBER) / rounds / SIDES.len() as u64) as u32,
+    };
+    assert!(
+        arena.region_bytes() <= REGION_BYTES,
+        "{} bytes are laid out",
+        arena.region_bytes()
+    );
+    let pins = Pins {
+        cpus: vec![pair.cpu],
+        oversubscribed: false,
+    };
+    let host = u32::from(pair.role == Role::Answerer);
+    let mut host = Host::new(pair.region, host, pins, pair.clock.clock(true));
+    host.set_deadline(Some(Duration::from_secs(10)));
+    let discipline = Discipline::DEFAULT;
+    let setting = Setting {
+        pod,
+        discipline,
+        host_bytes: arena.host_bytes(),
+    };
+    let mut outs = host.run(&setting, &NoWatch, &ride);
+    outs.pop().expect("a host of one lane brings one result").1
+}
+
+struct Ride {
+    barrier: BarrierLayout,
+    layout: visibility::Layout,
+    params: visibility::Params,
+    repetition: u32,
+}
+
+impl Program for Ride {
+    type Out = Result<Vec<f64>, String>;
+
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
+        let pod = Pod::new(2, 1);
+        // One barrier a repetition: that of the only pair.
+        let barrier = Barrier::new(&self.barrier, pod, seat, u64::from(self.repetition));
+        let worker = Worker::new(port, pod, seat, &barrier, 1, self.repetition);
+        let outcome = Visibility::run(&worker, &self.layout, &self.params);
+        let mut series = outcome.map_err(|gone| gone.to_string())?.series.into_iter();
+        Ok(series
+            .find(|s| s.metric == "half_round_trip_ns")
+            .map_or(Vec::new(), |s| s.samples))
+    }
 }
 
 /// The same ping-pong as any algorithm would write it.
@@ -224,14 +310,14 @@ impl Program for PingPong {
 fn play(
     pair: &Pair<'_>,
     rounds: u64,
-    mut done: impl FnMut(&str, u64, Vec<u64>) -> io::Result<()>,
+    mut done: impl FnMut(&str, u64, Vec<f64>) -> io::Result<()>,
 ) -> Result<(), Box<dyn Error>> {
-    let mut after = 0;
+    let mut after = FIRST_NUMBER;
     for repetition in 0..REPETITIONS {
         for &(side, round_trips) in SIDES {
-            let ticks = round_trips(pair, after, rounds)?;
+            let halves_ns = round_trips(pair, after, rounds)?;
             after += rounds;
-            done(side, repetition, ticks)?;
+            done(side, repetition, halves_ns)?;
         }
     }
     Ok(())
@@ -271,10 +357,11 @@ fn call(cpus: [usize; 2], rounds: u64, clock: &TscClock) -> Result<(), Box<dyn E
         cpu: cpus[0],
         clock,
     };
-    play(&pair, rounds, |side, repetition, mut ticks| {
-        ticks.sort_unstable();
-        let median = ticks[ticks.len() / 2].saturating_sub(clock.read_overhead.0);
-        let half_ns = median as f64 / clock.ticks_per_ns / 2.0;
+    let mut medians: Vec<(&str, f64)> = Vec::new();
+    play(&pair, rounds, |side, repetition, halves_ns| {
+        let summary = Summary::of(&halves_ns).map_err(io::Error::other)?;
+        let index = medians.len() % SIDES.len();
+        medians.push((SIDES[index].0, summary.p50));
         let [from, to] = cpus;
         writeln!(
             io::stdout(),
@@ -286,10 +373,36 @@ fn call(cpus: [usize; 2], rounds: u64, clock: &TscClock) -> Result<(), Box<dyn E
             from,
             to,
             repetition,
-            rounds,
-            half_ns,
+            summary.n,
+            summary.p50,
         )
-    })
+    })?;
+    compare(cpus, &medians)
+}
+
+/// Prints each side's ratio to the yardstick, over the repetitions.
+fn compare(cpus: [usize; 2], medians: &[(&str, f64)]) -> Result<(), Box<dyn Error>> {
+    for (index, (side, _)) in SIDES.iter().enumerate().skip(1) {
+        let turns = medians.chunks_exact(SIDES.len());
+        let ratios: Vec<f64> = turns.map(|turn| turn[index].1 / turn[0].1).collect();
+        let summary = Summary::of(&ratios)?;
+        let [low, high] = summary.ci95.unwrap_or([f64::NAN; 2]);
+        writeln!(
+            io::stdout(),
+            concat!(
+                r#"{{"ratio":"{}/{}","cpus":{:?},"pairs":{},"#,
+                r#""median":{:.4},"ci95":[{:.4},{:.4}]}}"#
+            ),
+            side,
+            SIDES[0].0,
+            cpus,
+            summary.n,
+            summary.p50,
+            low,
+            high,
+        )?;
+    }
+    Ok(())
 }
 
 fn answer(path: &Path, cpu: usize, rounds: u64) -> Result<(), Box<dyn Error>> {

@@ -21,7 +21,7 @@
 //!
 //! [`rendezvous`]: crate::rendezvous
 
-use fabric::{Arena, LINE_BYTES, MAX_HOSTS, Port, Slice};
+use fabric::{Arena, LINE_BYTES, MAX_HOSTS, Port, Ptr, Slice};
 use serde::Serialize;
 
 /// "dsmark", a version of the format, and two bytes that text tools break.
@@ -302,15 +302,13 @@ impl Header {
     /// Beats for `host`. Cost: 1 publish.
     pub(crate) fn beat<P: Port>(&self, port: &P, host: u32, beat: u64) {
         let word = self.hosts[host as usize].at(HostLine::BEAT);
-        // Serves the watches of the other hosts.
-        port.write_published(word, &[beat]);
+        publish_word(port, word, beat);
     }
 
     /// Says that `host` leaves, done or failed. Cost: 1 publish.
     pub fn leave<P: Port>(&self, port: &P, host: u32, state: HostState) {
         let word = self.hosts[host as usize].at(HostLine::STATE);
-        // Serves the watches of the other hosts, which then stop or stop expecting beats.
-        port.write_published(word, &[state.number()]);
+        publish_word(port, word, state.number());
     }
 
     /// Says that the run has ended; host 0 only. Cost: 1 publish, 1 observe.
@@ -344,11 +342,22 @@ fn read<P: Port>(port: &P, line: Slice<u64>) -> [u64; WORDS] {
     words
 }
 
-/// Words 0 to 6, then word 7, each group published: a reader that sees the state sees the rest also
-/// where a discipline writes around the cache and its words leave in any order.
+/// Stores the words in ascending order and publishes the line, whatever the discipline.
+///
+/// By plain stores on purpose: a host also reads its own header lines, and a `movnti` store to a line
+/// that its writer holds may stay in the cache. Plain stores drain in order and the line is written
+/// back whole, so a reader that sees the last word sees those before it.
 fn write_in_order<P: Port>(port: &P, line: Slice<u64>, words: &[u64; WORDS]) {
-    port.write_posted(line.start(), &words[..WORDS - 1]);
-    port.write_published(line.at(WORDS - 1), &words[WORDS - 1..]);
+    port.write_from(line.start(), words);
+    // Serves the other hosts' next look at the line.
+    port.publish(line.lines());
+}
+
+/// One word of a line that this host owns; by a plain store, as above.
+fn publish_word<P: Port>(port: &P, word: Ptr<u64>, value: u64) {
+    port.store(word, value);
+    // Serves the watches of the other hosts.
+    port.publish(word.line());
 }
 
 fn host_line(words: &[u64; WORDS]) -> HostLine {

@@ -1,10 +1,11 @@
 //! Synchronization between hosts that share nothing but published lines.
 //!
 //! Generic over [`fabric::Port`], so what is measured natively, predicted in a simulator and proved
-//! by a checker is one source. Every word has one writing host; no two writers share a line; numbers
-//! only grow, so that a stale copy can delay but never mislead.
+//! by a checker is one source. Every word has one writing host; no two writers share a line;
+//! numbers only grow, so that a stale copy can delay but never mislead.
 //!
-//! * [`header`]: the first lines of every region: who formatted it, which run owns it, who is alive.
+//! * [`header`]: the first lines of every region: who formatted it, which run owns it, who is
+//!   alive.
 //! * [`rendezvous`]: how hosts agree on one run over memory that still holds the last one.
 //! * [`heart`]: how hosts notice that another has died.
 //! * [`mailbox`]: one message slot from one host to another.

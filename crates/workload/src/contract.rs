@@ -87,7 +87,8 @@ pub struct Mismatch {
 pub struct Outcome {
     /// Samples, by metric.
     pub series: Vec<Series>,
-    /// Operations that this lane did, in the workload's own unit: the census is given per operation.
+    /// Operations that this lane did, in the workload's own unit: the census is given per
+    /// operation.
     pub operations: u64,
 }
 

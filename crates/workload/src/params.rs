@@ -40,7 +40,8 @@ pub enum ParamError {
 }
 
 fn suggestion(near: Option<&str>) -> String {
-    near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default()
+    near.map(|near| format!(" (did you mean `{near}`?)"))
+        .unwrap_or_default()
 }
 
 /// Reads one cell of a sweep into typed parameters; what is not given keeps its default.
