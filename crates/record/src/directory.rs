@@ -220,5 +220,9 @@ fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WriteError> {
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&temporary, path))
         .and_then(|()| File::open(parent)?.sync_all())
-        .map_err(|source| WriteError::io(path, "the file", source))
+        .map_err(|source| {
+            // Half a file under another name helps nobody, least of all where there is no space.
+            let _ = fs::remove_file(&temporary);
+            WriteError::io(path, "the file", source)
+        })
 }

@@ -42,6 +42,19 @@ pub struct HugePages {
     pub free: u64,
 }
 
+/// One cache of CPU 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// Its level, from 1.
+    pub level: u32,
+    /// What it holds: data, instruction or unified.
+    pub kind: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The logical CPUs that share it, as the kernel lists them.
+    pub shared_cpus: String,
+}
+
 /// One machine. Every null field has its reason in `unreadable`, under the field's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
@@ -55,6 +68,8 @@ pub struct Host {
     pub microcode: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
+    /// Caches of CPU 0, in the kernel's order.
+    pub caches: Option<Vec<Cache>>,
     /// Memory of the machine.
     pub memory_bytes: Option<u64>,
     /// NUMA nodes, by number.
@@ -105,6 +120,7 @@ impl Host {
             ),
             microcode: why.keep("microcode", field("microcode")),
             kernel: why.keep("kernel", tree.word("proc/sys/kernel/osrelease")),
+            caches: why.keep("caches", tree.caches()),
             memory_bytes: why.keep("memory_bytes", tree.memory("proc/meminfo")),
             numa_nodes: why.keep("numa_nodes", tree.numa_nodes()),
             transparent_huge_pages: why.keep(
@@ -209,6 +225,33 @@ impl Tree {
                     .ok()
             })
             .collect())
+    }
+
+    fn caches(&self) -> Read<Vec<Cache>> {
+        let all = "sys/devices/system/cpu/cpu0/cache";
+        let indexes = self.numbered(all, "index", "")?;
+        indexes
+            .into_iter()
+            .map(|index| {
+                let path = format!("{all}/index{index}");
+                Ok(Cache {
+                    level: self.number(&format!("{path}/level"))?,
+                    kind: self.word(&format!("{path}/type"))?.to_lowercase(),
+                    size_bytes: self.kibibytes(&format!("{path}/size"))?,
+                    shared_cpus: self.word(&format!("{path}/shared_cpu_list"))?,
+                })
+            })
+            .collect()
+    }
+
+    /// A size as the kernel writes those of caches, `48K`, in bytes.
+    fn kibibytes(&self, path: &str) -> Read<u64> {
+        let word = self.word(path)?;
+        let kib = word
+            .strip_suffix('K')
+            .and_then(|kib| kib.parse::<u64>().ok());
+        kib.map(|kib| kib * 1024)
+            .ok_or_else(|| format!("/{path}: \"{word}\" is no size in K"))
     }
 
     fn numa_nodes(&self) -> Read<Vec<NumaNode>> {
@@ -363,6 +406,13 @@ mod tests {
                 "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
                 "powersave\n",
             ),
+            ("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),
+            ("sys/devices/system/cpu/cpu0/cache/index0/type", "Data\n"),
+            ("sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n"),
+            (
+                "sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list",
+                "0-1\n",
+            ),
             ("dev/cpu/0/msr", std::str::from_utf8(&msr).unwrap()),
         ]);
         let host = Host::gather(root.path());
@@ -387,6 +437,13 @@ mod tests {
             free: 3,
         };
         assert_eq!(host.huge_pages.unwrap(), [huge]);
+        let cache = Cache {
+            level: 1,
+            kind: "data".to_owned(),
+            size_bytes: 48 << 10,
+            shared_cpus: "0-1".to_owned(),
+        };
+        assert_eq!(host.caches.unwrap(), [cache]);
         let nodes = host.numa_nodes.unwrap();
         assert_eq!(
             (nodes[0].cpus.as_str(), nodes[1].cpus.as_str()),

@@ -94,6 +94,20 @@ pub struct Results {
 }
 
 impl Results {
+    /// Rows that were kept in memory: what a table needs, without plan, machines or samples.
+    pub fn in_memory(rows: Vec<Row>) -> Self {
+        Self {
+            path: PathBuf::new(),
+            plan: String::new(),
+            build: None,
+            hosts: BTreeMap::new(),
+            rows,
+            manifest: None,
+            problems: Vec::new(),
+            sample_count: 0,
+        }
+    }
+
     /// Reads a directory.
     ///
     /// # Errors
