@@ -15,10 +15,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Measure(args) => measure::measure(&args),
-        Command::List { json } => {
-            list::list(json);
-            Ok(())
-        }
+        Command::List { json } => list::list(json),
         Command::Layout(args) => layout::layout(&args),
         Command::Region(args) => region::region(&args),
         Command::Host => host::host(),

@@ -1,6 +1,7 @@
 //! How a command fails: exit status 1 for a measured failure, 2 for bad usage.
 
 use std::fmt;
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 /// Why a command did not succeed.
@@ -18,19 +19,40 @@ impl Failure {
         Self::Usage(anyhow::anyhow!("{what}"))
     }
 
+    /// An error that came after measuring.
+    pub(crate) fn after(error: impl Into<anyhow::Error>) -> Self {
+        Self::Measured(sentence(&error.into()))
+    }
+
     /// Says why on standard error.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Usage(error) => {
-                eprintln!("dsmark: {error:#}");
+                say(&sentence(&error));
                 ExitCode::from(2)
             }
             Self::Measured(what) => {
-                eprintln!("dsmark: {what}");
+                say(&what);
                 ExitCode::from(1)
             }
         }
     }
+}
+
+/// An error with its causes, less those that its own text tells already.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// Where standard error is closed the exit status must do.
+fn say(why: &str) {
+    let _ = writeln!(stderr(), "dsmark: {why}");
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::build::build;
 use crate::cli::Where;
 use crate::failure::Failure;
+use crate::out::print;
 
 #[cfg(target_arch = "x86_64")]
 use crate::on_native as native_side;
@@ -71,12 +72,13 @@ impl Kept {
     }
 
     /// Rows that did not reach the disk, on standard output: nothing measured is lost.
-    pub(crate) fn print_unsaved(&self) {
-        for row in &self.recorder.unsaved {
-            if let Ok(line) = serde_json::to_string(row) {
-                println!("{line}");
-            }
-        }
+    pub(crate) fn print_unsaved(&self) -> Result<(), Failure> {
+        print(&lines(&self.recorder.unsaved)?)
+    }
+
+    /// Every row on standard output.
+    pub(crate) fn print_rows(&self) -> Result<(), Failure> {
+        print(&lines(self.rows())?)
     }
 
     /// Success, only if every trial ran and was right.
@@ -85,11 +87,10 @@ impl Kept {
             return Err(Failure::Measured(error.to_string()));
         }
         if let Some(cause) = &self.ended.cause {
-            let left = self.planned - self.ended.trials;
-            let rest = if left == 0 {
-                String::new()
-            } else {
-                format!("; {left} trials were not run")
+            let rest = match self.planned - self.ended.trials {
+                0 => String::new(),
+                1 => "; 1 trial was not run".to_owned(),
+                left => format!("; {left} trials were not run"),
             };
             return Err(Failure::Measured(format!("{cause}{rest}")));
         }
@@ -101,6 +102,16 @@ impl Kept {
         }
         Ok(())
     }
+}
+
+/// Rows as JSON, one a line.
+fn lines(rows: &[Row]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for row in rows {
+        text.push_str(&serde_json::to_string(row).map_err(Failure::after)?);
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// A workload, for `dsmark list`.

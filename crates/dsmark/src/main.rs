@@ -11,6 +11,7 @@ mod failure;
 mod job;
 #[cfg(target_arch = "x86_64")]
 mod on_native;
+mod out;
 mod plans;
 mod region;
 

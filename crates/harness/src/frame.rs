@@ -68,14 +68,15 @@ pub enum Blame {
     Answer,
 }
 
-impl Blame {
-    /// Whose doing it was that a lane gave up.
-    pub fn of(gone: &Gone) -> Self {
-        match gone {
-            Gone::LostHost { .. } => Self::Silence,
-            Gone::Teardown { why } if *why != INTERRUPTED => Self::Another,
-            Gone::Teardown { .. } | Gone::Deadline { .. } => Self::Own,
-        }
+impl From<Gone> for Failure {
+    fn from(gone: Gone) -> Self {
+        let (what, blame) = match gone {
+            Gone::Teardown { why: INTERRUPTED } => ("interrupted by a signal".into(), Blame::Own),
+            Gone::Teardown { .. } => (gone.to_string(), Blame::Another),
+            Gone::LostHost { .. } => (gone.to_string(), Blame::Silence),
+            Gone::Deadline { .. } => (gone.to_string(), Blame::Own),
+        };
+        Self { what, blame }
     }
 }
 

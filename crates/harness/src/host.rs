@@ -10,7 +10,8 @@ use fabric::{
 };
 use serde::{Deserialize, Serialize};
 use sync::heart::INTERRUPTED;
-use sync::{Heart, HeartRates, HostState, Identity, JoinError, join};
+use sync::rendezvous::join_and_clear;
+use sync::{Heart, HeartRates, HostState, Identity, JoinError};
 
 use crate::frame::{Blame, Failure, Frame, FrameWriter};
 use crate::registry::Registry;
@@ -83,7 +84,7 @@ pub fn serve<S: Substrate, O: Write + Send>(
     let control = Control::lay_out(config.pod);
     let interrupt = Interrupt(&stop);
     if let Err(error) = rendezvous(config, substrate, registry, &control, &interrupt, out) {
-        let failure = Some(refused(&error));
+        let failure = Some(refused(error));
         // A launcher that is gone is noticed by its death signal; there is nobody left to tell.
         let _ = out.send(&Frame::Bye { failure });
         return Ending::Bad;
@@ -114,16 +115,15 @@ pub fn serve<S: Substrate, O: Write + Send>(
 }
 
 /// Why a host did not join, and whose doing that was.
-fn refused(error: &JoinError) -> Failure {
-    Failure {
-        what: error.to_string(),
-        blame: match error {
-            JoinError::Gone(gone) => Blame::of(gone),
-            // Who waits in vain for host 0 is told more by host 0, if that can still speak.
-            JoinError::NotWelcomed { .. } => Blame::Silence,
-            _ => Blame::Own,
-        },
-    }
+fn refused(error: JoinError) -> Failure {
+    let blame = match error {
+        JoinError::Gone(gone) => return gone.into(),
+        // Who waits in vain for host 0 is told more by host 0, if that can still speak.
+        JoinError::NotWelcomed { .. } => Blame::Silence,
+        _ => Blame::Own,
+    };
+    let what = error.to_string();
+    Failure { what, blame }
 }
 
 /// Before a host has a heart, a signal alone ends its waits.
@@ -183,7 +183,10 @@ impl Program for Join<'_> {
     type Out = Result<u64, JoinError>;
 
     fn lane<P: HostAtomics>(&self, _: Seat, port: &P) -> Self::Out {
-        join(port, &self.control.header, &self.identity)
+        let Control {
+            header, cleared, ..
+        } = self.control;
+        join_and_clear(port, header, &self.identity, Some(*cleared))
     }
 }
 

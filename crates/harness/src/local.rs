@@ -117,6 +117,13 @@ impl Pack {
         self.hosts.iter().any(|host| host.open)
     }
 
+    /// The hosts that may still say something.
+    pub fn open_hosts(&self) -> impl Iterator<Item = u32> {
+        (0..)
+            .zip(&self.hosts)
+            .filter_map(|(id, host)| host.open.then_some(id))
+    }
+
     /// The process of `host`.
     pub fn pid(&self, host: u32) -> u32 {
         self.hosts[host as usize].child.id()

@@ -29,6 +29,14 @@ pub enum SpecError {
     /// A parameter it does not have, or a bad value.
     #[error(transparent)]
     Param(#[from] ParamError),
+    /// A sweep over nothing.
+    #[error("{workload}: {key} = []: name at least one value, or leave {key} out")]
+    NoValues {
+        /// Which workload.
+        workload: String,
+        /// Which parameter.
+        key: String,
+    },
     /// A combination that the workload refuses.
     #[error("{workload}: {why}")]
     Refused {
@@ -124,6 +132,11 @@ impl<S: Substrate, W: Watch> Registry<S, W> {
         supported: impl Fn(&str) -> Option<Vec<Value>>,
     ) -> Result<Vec<TrialSpec>, SpecError> {
         let entry = self.entry(&planned.workload)?;
+        let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+        if let Some((key, _)) = planned.params.iter().find(|(_, value)| empty(value)) {
+            let (workload, key) = (planned.workload.clone(), key.clone());
+            return Err(SpecError::NoValues { workload, key });
+        }
         let cells = cells(&planned.params, supported);
         let specs = cells.iter().zip(first..).map(|(cell, index)| {
             let params = (entry.complete)(pod, cell)?;

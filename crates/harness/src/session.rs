@@ -22,6 +22,9 @@ const DISBELIEF: Duration = Duration::from_secs(30);
 /// they bear each other's silence.
 const FAREWELL: Duration = Duration::from_millis(HeartRates::DEFAULT.silent_ms);
 
+/// The launcher itself was away if waiting took so much longer than it was to.
+const ABSENCE: Duration = Duration::from_secs(1);
+
 /// How long the launcher waits for a better story than that of a host that failed because another
 /// did: hosts give up within moments of each other.
 const STORY: Duration = Duration::from_millis(500);
@@ -56,7 +59,12 @@ impl Session<'_> {
     pub fn run(mut self) -> Ended {
         let mut watch = Watch::new(self.pack_size());
         while self.pack.is_open() {
+            let before = Instant::now();
             let event = self.pack.next(LOOK_EVERY);
+            if before.elapsed() > LOOK_EVERY + ABSENCE {
+                // Not the hosts were silent: the launcher was suspended, as by Ctrl-Z.
+                watch.heard = Instant::now();
+            }
             // First: an interrupt from a terminal reaches the hosts too, and is why they end.
             if self.interrupted.load(Relaxed) {
                 watch.blame("interrupted".into());
@@ -152,10 +160,9 @@ impl Session<'_> {
             _ => FAREWELL,
         };
         if watch.heard.elapsed() > patience {
-            let late = (0..).zip(&watch.bye).filter(|&(_, &bye)| !bye);
-            let late: Vec<_> = late.map(|(host, _): (u32, _)| self.name(host)).collect();
-            let late = late.join(", ");
-            let what = format!("no word for {} s from {late}", patience.as_secs());
+            let open = self.pack.open_hosts().map(|host| self.name(host));
+            let open = open.collect::<Vec<_>>().join(", ");
+            let what = format!("no word for {} s from {open}", patience.as_secs());
             watch.blame(self.dated(watch, &what));
         }
     }

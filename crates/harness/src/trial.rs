@@ -13,7 +13,7 @@ use serde_json::Value;
 use sync::{Barrier, BarrierLayout, Header};
 use workload::{Outcome, Series, Verified, Worker, Workload};
 
-use crate::frame::Blame;
+use crate::frame::{Blame, Failure};
 use crate::spec::TrialSpec;
 
 /// What starts every region: the header, then what the trial protocol itself needs.
@@ -24,6 +24,8 @@ pub struct Control {
     barrier: BarrierLayout,
     /// Host 0 says here whether another repetition follows.
     decision: Ptr<u64>,
+    /// All of it behind the header: cleared before a run, whatever the last one left there.
+    pub cleared: Slice<u64>,
     /// Everything above; a trial's layout continues it.
     pub arena: Arena,
 }
@@ -33,12 +35,14 @@ impl Control {
     pub fn lay_out(pod: Pod) -> Self {
         let mut arena = Arena::new();
         let header = Header::lay_out(&mut arena);
+        let from = arena.region_bytes();
         let barrier = BarrierLayout::lay_out(&mut arena, "harness.barrier", pod);
         let decision = arena.word("harness.decision");
         Self {
             header,
             barrier,
             decision,
+            cleared: area(&arena, from),
             arena,
         }
     }
@@ -172,13 +176,11 @@ pub fn run_trial<L: Workload, S: Substrate, W: Watch>(
     reports.into_iter().map(|(_, report)| report).collect()
 }
 
-/// The workload's part of the region, from byte `from`.
+/// What was laid out from byte `from` on.
 fn area(arena: &Arena, from: u64) -> Slice<u64> {
     let words = (arena.region_bytes() - from) / 8;
     let start = arena.resolve(from.min(arena.region_bytes() - 8));
-    start
-        .expect("the control lines come first")
-        .slice(words as usize)
+    start.expect("the header comes first").slice(words as usize)
 }
 
 struct Trial<'a, L: Workload, W> {
@@ -206,8 +208,8 @@ impl<L: Workload, W: Watch> Program for Trial<'_, L, W> {
             barrier: &barrier,
         };
         if let Err(gone) = lane.measure(&mut report) {
-            report.error = Some(gone.to_string());
-            report.blame = Some(Blame::of(&gone));
+            let Failure { what, blame } = gone.into();
+            (report.error, report.blame) = (Some(what), Some(blame));
             if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
                 report.stopped = Some(Stop::Interrupted);
             }

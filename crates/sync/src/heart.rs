@@ -130,10 +130,14 @@ impl Heart {
     }
 
     /// Forgets how long the others have been silent, if this host was away itself: a run that was
-    /// suspended as a whole would otherwise wake up to silence everywhere.
+    /// suspended as a whole would otherwise wake up to silence everywhere, and late.
     fn forgive_after_absence(&self, now_ns: u64) {
-        let expected_ns = self.next_ns.load(Relaxed);
-        if now_ns.saturating_sub(expected_ns) > self.rates.silent_ms * 500_000 {
+        let away_ns = now_ns.saturating_sub(self.next_ns.load(Relaxed));
+        if away_ns > self.rates.silent_ms * 500_000 {
+            // 0 and the largest are not times: no look yet, no trial yet.
+            if !matches!(self.deadline_ns.load(Relaxed), 0 | u64::MAX) {
+                self.deadline_ns.fetch_add(away_ns, Relaxed);
+            }
             for heard in &self.heard {
                 heard.at_ns.store(now_ns, Relaxed);
             }

@@ -9,14 +9,14 @@
 //!    of its own in its arrival line, with the key that all hosts of its run were started with.
 //! 3. Host 0 echoes each nonce that comes with its own key, beside the cookie, again whenever one
 //!    changes: a nonce left by an earlier run is echoed first and corrected when the host arrives.
-//! 4. A host that finds **its own** nonce echoed takes the cookie and says joined. Nothing stale can
-//!    fool it: nobody knew its nonce before.
-//! 5. Host 0 waits until all hosts have joined **this** cookie, compares builds and layouts, and
-//!    says running, or refused with the host that differs.
+//! 4. A host that finds **its own** nonce echoed takes the cookie and says joined. Nothing stale
+//!    can fool it: nobody knew its nonce before.
+//! 5. Host 0 waits until all hosts have joined **this** cookie, compares builds and layouts, clears
+//!    the control lines that they will use, and says running, or refused with the host that differs.
 //!
 //! Cost: 4 publishes a host and 2 more a host at host 0; observes until everyone has arrived.
 
-use fabric::{Gone, Pod, Port, Ticks, wait_until};
+use fabric::{Gone, Pod, Port, Slice, Ticks, wait_until};
 use thiserror::Error;
 
 use crate::header::{Condition, Header, HostLine, HostState, RunLine, RunState};
@@ -103,6 +103,15 @@ pub enum JoinError {
         /// How long was waited.
         timeout_ms: u64,
     },
+    /// Host 0 welcomed this host, but the run did not start.
+    #[error(
+        "host 0 welcomed this host, but the run did not start within {timeout_ms} ms more: another \
+         host is missing, and host 0 says which"
+    )]
+    NotStarted {
+        /// How long was waited.
+        timeout_ms: u64,
+    },
     /// Builds, layouts or plans differ.
     #[error(
         "host {host} differs from host 0 in its {what} ({theirs:#018x} against {own:#018x}); \
@@ -132,10 +141,26 @@ const WATCH_MS: u64 = 1_000;
 /// # Errors
 /// See [`JoinError`]; within the timeout, whatever the others do.
 pub fn join<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, JoinError> {
+    join_and_clear(port, header, me, None)
+}
+
+/// As [`join`]; `control`, what the hosts use from the first moment on, is zero for all of them.
+/// Otherwise the epochs of the last run's barriers would let this run's hosts pass.
+///
+/// Cost: 1 publish for each line of `control` at host 0.
+///
+/// # Errors
+/// As for [`join`].
+pub fn join_and_clear<P: Port>(
+    port: &P,
+    header: &Header,
+    me: &Identity,
+    control: Option<Slice<u64>>,
+) -> Result<u64, JoinError> {
     check_condition(port, header, me)?;
     if me.host == 0 {
         refuse_if_alive(port, header)?;
-        gather(port, header, me)
+        gather(port, header, me, control)
     } else {
         arrive(port, header, me)
     }
@@ -224,7 +249,12 @@ pub fn refuse_if_alive<P: Port>(port: &P, header: &Header) -> Result<(), JoinErr
 }
 
 /// Host 0's side.
-fn gather<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, JoinError> {
+fn gather<P: Port>(
+    port: &P,
+    header: &Header,
+    me: &Identity,
+    control: Option<Slice<u64>>,
+) -> Result<u64, JoinError> {
     let cookie = me.nonce;
     let mut run = RunLine {
         cookie,
@@ -245,6 +275,11 @@ fn gather<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, Join
         run.state = RunState::Refused;
         header.set_run(port, &run);
         return Err(error);
+    }
+    // By one host, which no other run's hosts obey any more, and before any host goes on: all wait
+    // for the state below, which is published later.
+    if let Some(control) = control {
+        port.write_posted(control.start(), &vec![0; control.len()]);
     }
     run.state = RunState::Running;
     header.set_run(port, &run);
@@ -336,6 +371,8 @@ fn arrive<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, Join
     let mut line = joined(me, cookie);
     header.set_host(port, me.host, &line);
 
+    // Anew: host 0 may have been waiting for others long after it welcomed this one.
+    let wait = Patience::new(port, me.timeout_ms);
     wait_until(port, || {
         let run = header.run(port);
         // A gathering run beats in every host, for the second run that may be watching.
@@ -344,7 +381,7 @@ fn arrive<P: Port>(port: &P, header: &Header, me: &Identity) -> Result<u64, Join
         match run.state {
             RunState::Running if run.cookie == cookie => Some(Ok(cookie)),
             RunState::Refused if run.cookie == cookie => Some(Err(refusal(me, &run))),
-            _ if wait.is_over(port) => Some(Err(JoinError::NotWelcomed {
+            _ if wait.is_over(port) => Some(Err(JoinError::NotStarted {
                 timeout_ms: me.timeout_ms,
             })),
             _ => None,

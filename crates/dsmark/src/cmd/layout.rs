@@ -1,10 +1,13 @@
 //! `dsmark layout`: where a workload's words lie.
 
+use std::fmt::Write;
+
 use fabric::{Arena, Space};
 use serde_json::json;
 
 use crate::cli::Layout;
 use crate::failure::Failure;
+use crate::out::print;
 use crate::{job, plans};
 
 pub(crate) fn layout(args: &Layout) -> Result<(), Failure> {
@@ -19,17 +22,16 @@ pub(crate) fn layout(args: &Layout) -> Result<(), Failure> {
             "region_bytes": arena.region_bytes(), "host_bytes": arena.host_bytes(),
             "layout_hash": format!("{:016x}", arena.layout_hash()), "entries": arena.entries(),
         });
-        println!("{all}");
+        print(&format!("{all}\n"))
     } else {
-        print_table(&arena);
+        print(&table(&arena))
     }
-    Ok(())
 }
 
 /// Entries of one name and size follow each other as one line.
-fn print_table(arena: &Arena) {
-    println!(
-        "{:>10} {:>10} {:>8} {:>6}  name",
+fn table(arena: &Arena) -> String {
+    let mut text = format!(
+        "{:>10} {:>10} {:>8} {:>6}  name\n",
         "offset", "bytes", "words", "of"
     );
     let mut entries = arena.entries().iter().peekable();
@@ -53,15 +55,18 @@ fn print_table(arena: &Arena) {
         } else {
             ""
         };
-        println!(
+        let _ = writeln!(
+            text,
             "{:>#10x} {:>10} {:>8} {:>6}  {name}{space}",
             first.offset, first.bytes, first.len, first.word_bytes
         );
     }
-    println!(
+    let _ = writeln!(
+        text,
         "region: {} bytes; each host's DRAM: {} bytes; layout hash {:016x}",
         arena.region_bytes(),
         arena.host_bytes(),
         arena.layout_hash()
     );
+    text
 }

@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::failure::Failure;
+use crate::job::Listed;
+use crate::out::print;
 use crate::{job, plans};
 
-pub(crate) fn list(as_json: bool) {
+pub(crate) fn list(as_json: bool) -> Result<(), Failure> {
     let workloads = job::workloads();
     let plans: Vec<_> = plans::SHIPPED
         .iter()
@@ -12,40 +15,49 @@ pub(crate) fn list(as_json: bool) {
         .collect();
     let methods = job::methods();
     if as_json {
-        let workloads: Vec<_> = workloads
-            .iter()
-            .map(|w| json!({"name": w.name, "about": w.about, "params": w.defaults}))
-            .collect();
-        let plans: Vec<_> = plans
-            .iter()
-            .map(|(name, about)| json!({"name": name, "about": about}))
-            .collect();
-        let all = json!({"workloads": workloads, "plans": plans, "substrates": ["native"], "methods": methods});
-        println!("{all}");
-        return;
+        return print(&format!("{}\n", object(&workloads, &plans, &methods)));
     }
-    println!("workloads (parameters with their defaults; --set KEY=VALUE, commas sweep)");
+    print(&text(&workloads, &plans, &methods))
+}
+
+fn object(workloads: &[Listed], plans: &[(&str, String)], methods: &Value) -> Value {
+    let workloads: Vec<_> = workloads
+        .iter()
+        .map(|w| json!({"name": w.name, "about": w.about, "params": w.defaults}))
+        .collect();
+    let plans: Vec<_> = plans
+        .iter()
+        .map(|(name, about)| json!({"name": name, "about": about}))
+        .collect();
+    json!({
+        "workloads": workloads, "plans": plans, "substrates": ["native"], "methods": methods,
+    })
+}
+
+fn text(workloads: &[Listed], plans: &[(&str, String)], methods: &Value) -> String {
+    let mut lines = vec![
+        "workloads (parameters with their defaults; --set KEY=VALUE, commas sweep)".to_owned(),
+    ];
     for workload in workloads {
-        println!("  {:<12} {}", workload.name, workload.about);
-        for (key, value) in &workload.defaults {
-            println!("    {key} = {value}");
-        }
+        lines.push(format!("  {:<12} {}", workload.name, workload.about));
+        let params = workload.defaults.iter();
+        lines.extend(params.map(|(key, value)| format!("    {key} = {value}")));
     }
-    println!("plans");
-    for (name, about) in plans {
-        println!("  {name:<12} {about}");
-    }
-    println!("substrates\n  native       real loads, stores and flushes on a mapping");
-    println!("methods of this CPU");
+    lines.push("plans".into());
+    lines.extend(
+        plans
+            .iter()
+            .map(|(name, about)| format!("  {name:<12} {about}")),
+    );
+    lines.push("substrates".into());
+    lines.push("  native       real loads, stores and flushes on a mapping".into());
+    lines.push("methods of this CPU".into());
     for (way, names) in methods.as_object().into_iter().flatten() {
-        let names: Vec<_> = names
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        println!("  {way:<12} {}", names.join(", "));
+        let names = names.as_array().into_iter().flatten();
+        let names: Vec<_> = names.filter_map(Value::as_str).collect();
+        lines.push(format!("  {way:<12} {}", names.join(", ")));
     }
+    lines.join("\n") + "\n"
 }
 
 fn about(text: &str) -> String {

@@ -1,5 +1,6 @@
 //! `dsmark region`: the header of a region, from outside a run.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use fabric::{Arena, HostAtomics};
@@ -10,6 +11,7 @@ use sync::rendezvous::{JoinError, refuse_if_alive};
 use crate::cli::Region;
 use crate::failure::Failure;
 use crate::job;
+use crate::out::print;
 
 pub(crate) fn region(args: &Region) -> Result<(), Failure> {
     match args {
@@ -29,8 +31,7 @@ fn format(path: &Path, force: bool) -> Result<(), Failure> {
     let (header, bytes) = header();
     let done = job::on_region(path, bytes, &Format { header, force })?;
     let size = done.map_err(|refused| Failure::usage(format!("{}: {refused}", path.display())))?;
-    println!("{}: formatted, {size} bytes", path.display());
-    Ok(())
+    print(&format!("{}: formatted, {size} bytes\n", path.display()))
 }
 
 struct Format {
@@ -63,8 +64,8 @@ fn reset(path: &Path) -> Result<(), Failure> {
     let (header, bytes) = header();
     let done = job::on_region(path, bytes, &Reset { header })?;
     done.map_err(|refused| Failure::usage(format!("{}: {refused}", path.display())))?;
-    println!("{}: reset, the last run is forgotten", path.display());
-    Ok(())
+    let name = path.display();
+    print(&format!("{name}: reset, the last run is forgotten\n"))
 }
 
 struct Reset {
@@ -95,11 +96,10 @@ fn show(path: &Path, as_json: bool) -> Result<(), Failure> {
     let (header, bytes) = header();
     let seen = job::on_region(path, bytes, &Show { header })?;
     if as_json {
-        println!("{}", seen.to_json(path));
+        print(&format!("{}\n", seen.to_json(path)))
     } else {
-        seen.print(path);
+        print(&seen.to_text(path))
     }
-    Ok(())
 }
 
 struct Show {
@@ -163,37 +163,36 @@ impl Seen {
         })
     }
 
-    fn print(&self, path: &Path) {
-        println!(
-            "{}: {}, {} bytes",
+    fn to_text(&self, path: &Path) -> String {
+        let mut text = format!(
+            "{}: {}, {} bytes\n",
             path.display(),
             self.condition(),
             self.region_bytes
         );
-        let Some(run) = &self.run else { return };
+        let Some(run) = &self.run else { return text };
         if run.state == RunState::Idle {
-            println!("no run has used it since");
-            return;
+            return text + "no run has used it since\n";
         }
         let alive = if self.alive {
             "its hosts beat"
         } else {
             "no host beats"
         };
-        println!(
+        let _ = writeln!(
+            text,
             "run {:016x}: {:?}, {} hosts with {} lanes, layout {:016x}; {alive}",
             run.cookie, run.state, run.hosts, run.lanes, run.layout_hash
         );
         for (host, line) in self.hosts.iter().enumerate() {
-            let note = if line.state == HostState::Joined && !self.alive {
-                " (silent)"
-            } else {
-                ""
-            };
-            println!(
+            let silent = line.state == HostState::Joined && !self.alive;
+            let note = if silent { " (silent)" } else { "" };
+            let _ = writeln!(
+                text,
                 "  host {host}: {:?}, process {}, beat {}{note}",
                 line.state, line.pid, line.beat
             );
         }
+        text
     }
 }

@@ -8,6 +8,7 @@ use record::Results;
 use crate::cli::Run;
 use crate::failure::Failure;
 use crate::job::{Job, Kept};
+use crate::out::print;
 use crate::plans;
 
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
@@ -45,16 +46,21 @@ fn fresh_directory(plan: &str) -> PathBuf {
 
 /// Prints the table and draws the figures of what is on disk, then says whether all was well.
 pub(crate) fn conclude(kept: &Kept, out: &Path) -> Result<(), Failure> {
-    kept.print_unsaved();
-    let results = Results::open(out)?;
-    print!("{}", report::table(&results));
+    let shown = kept.print_unsaved().and_then(|()| show(out));
+    // What befell the run is told first: why nothing can be shown usually follows from it.
+    kept.verdict().and(shown)
+}
+
+fn show(out: &Path) -> Result<(), Failure> {
+    let results = Results::open(out).map_err(Failure::after)?;
+    print(&report::table(&results))?;
+    print(&format!("results: {}\n", out.display()))?;
     let figures = figure_directory(out);
-    let drawn = report::figures(&results, &figures)?;
-    println!("results: {}", out.display());
-    for figure in drawn {
-        println!("figure:  {}", figure.display());
-    }
-    kept.verdict()
+    let drawn = report::figures(&results, &figures).map_err(Failure::after)?;
+    let lines = drawn
+        .iter()
+        .map(|figure| format!("figure:  {}\n", figure.display()));
+    print(&lines.collect::<String>())
 }
 
 /// `figures/<name>` beside `results/<name>`; inside the directory where it stands elsewhere.
