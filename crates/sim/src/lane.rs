@@ -1,0 +1,200 @@
+//! One lane: its clock, what it has in flight, its private caches.
+
+use model::Content;
+
+use crate::agenda::NEVER;
+use crate::pod::PodFile;
+use crate::stream::Streams;
+use crate::tags::Tags;
+use crate::timing::{Time, Timing};
+
+/// A fixed number of slots for things in flight, reused in the order in which they were taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    until: Box<[Time]>,
+    next: usize,
+}
+
+impl Window {
+    fn new(slots: usize) -> Self {
+        Self {
+            until: vec![0; slots].into(),
+            next: 0,
+        }
+    }
+
+    /// When something that could start at `at` gets a slot.
+    #[inline(always)]
+    pub(crate) fn admit(&self, at: Time) -> Time {
+        at.max(self.until[self.next])
+    }
+
+    /// Takes the slot until `until`.
+    #[inline(always)]
+    pub(crate) fn occupy(&mut self, until: Time) {
+        self.until[self.next] = until;
+        self.next += 1;
+        if self.next == self.until.len() {
+            self.next = 0;
+        }
+    }
+}
+
+/// A time, and how much of the way there was waiting in queues.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    pub at: Time,
+    pub queued: Time,
+}
+
+impl Done {
+    /// The later of the two.
+    pub(crate) fn later(&mut self, other: Done) {
+        if other.at > self.at {
+            *self = other;
+        }
+    }
+}
+
+/// Bytes of one line collected from non-temporal stores.
+#[derive(Clone, Debug)]
+pub(crate) struct Combining {
+    pub line: u32,
+    pub content: Content,
+    pub bytes: u64,
+}
+
+/// The most lines of one observe whose loads are known to be independent.
+const LONGEST_BATCH: usize = 64;
+
+/// Lines that this lane flushed clean: the addresses of their loads were known before the fence, so
+/// those loads overlap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch {
+    flushed: Vec<u32>,
+    fenced: Vec<u32>,
+}
+
+impl Batch {
+    pub(crate) fn flush(&mut self, line: u32) {
+        if self.flushed.len() < LONGEST_BATCH {
+            self.flushed.push(line);
+        }
+    }
+
+    pub(crate) fn fence(&mut self) {
+        std::mem::swap(&mut self.flushed, &mut self.fenced);
+        self.flushed.clear();
+    }
+
+    pub(crate) fn holds(&self, line: u32) -> bool {
+        self.fenced.contains(&line)
+    }
+}
+
+/// One lane.
+///
+/// `clock` is when its next instruction issues. It may lag behind `floor`, the time up to which the
+/// rest of the pod has been simulated when this lane last synchronized: a load that nothing waits
+/// for yet has been looked up at the device, while the lane goes on at the time of its issue.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub host: usize,
+    /// The bit of its host among the holders of a line.
+    pub bit: u64,
+    pub clock: Time,
+    pub floor: Time,
+    /// The time before which no other lane of its coherence domain has anything to do.
+    pub horizon: Time,
+    /// When its loads so far have their values.
+    pub ready: Done,
+    /// When the loads that the program may have branched on have theirs.
+    pub decided: Time,
+    /// When its stores so far are in the host's cache.
+    pub stored: Done,
+    /// When its flushes of clean lines are done.
+    pub flushed: Time,
+    /// When its writes so far are known to be at the device.
+    pub written: Done,
+    /// When the latest flush, and the latest write around the cache, is done: bursts are spaced.
+    pub last_flush: Time,
+    pub last_nt: Time,
+    /// When the last of its writes that a fence waits for arrives at the device.
+    pub last_arrival: Time,
+    /// Writes sent, to tell those of one moment apart.
+    pub sent: u64,
+    pub misses: Window,
+    pub stores: Window,
+    pub l1: Tags,
+    pub l2: Tags,
+    pub streams: Streams,
+    pub batch: Batch,
+    pub combining: Vec<Combining>,
+    /// Versions of host-shared lines that it holds, by line modulo their number.
+    pub host_lines: [(u32, u32); 16],
+    pub random: u64,
+    pub private_end: u32,
+    pub pauses: u64,
+}
+
+impl Lane {
+    pub(crate) fn new(host: usize, lane: u64, pod: &PodFile, timing: &Timing, seed: u64) -> Self {
+        let tags = |level: usize| Tags::new(pod.cache[level].size_bytes, pod.cache[level].ways);
+        Self {
+            host,
+            bit: 1 << host,
+            clock: 0,
+            floor: 0,
+            horizon: NEVER,
+            ready: Done::default(),
+            decided: 0,
+            stored: Done::default(),
+            flushed: 0,
+            written: Done::default(),
+            last_flush: 0,
+            last_nt: 0,
+            last_arrival: 0,
+            sent: 0,
+            misses: Window::new(timing.misses),
+            stores: Window::new(timing.store_buffer),
+            l1: tags(0),
+            l2: tags(1),
+            streams: Streams::new(timing.stream_lines),
+            batch: Batch::default(),
+            combining: Vec::new(),
+            host_lines: [(u32::MAX, 0); 16],
+            random: seed ^ (lane + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            private_end: 0,
+            pauses: 0,
+        }
+    }
+
+    /// When this lane's next operation takes its turn.
+    #[inline(always)]
+    pub(crate) fn turn(&self) -> Time {
+        self.clock.max(self.floor)
+    }
+
+    /// Whether it may go on without asking the others.
+    #[inline(always)]
+    pub(crate) fn runs_ahead(&self) -> bool {
+        self.turn() < self.horizon
+    }
+
+    /// A store drains at `done`, behind those before it.
+    #[inline(always)]
+    pub(crate) fn charge_store(&mut self, done: Done, cycle: Time) {
+        self.clock += cycle;
+        self.stored.later(done);
+        self.stores.occupy(self.stored.at);
+    }
+
+    /// A number in 0..1 of its own sequence (splitmix64).
+    pub(crate) fn draw(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}

@@ -1,0 +1,482 @@
+//! A simulated lane's port.
+
+use std::cell::RefCell;
+
+use corosensei::Yielder;
+use fabric::{
+    Across, AtomicWord, Cell, Clock, Coherence, Discipline, Fence, Flush, Frozen, Gone,
+    HostAtomics, Line, NoWatch, Port, Private, Ptr, Seat, Ticks, View, Watch, Word,
+};
+use model::Access;
+
+use crate::lane::Done;
+use crate::read::{Begun, Use};
+use crate::record::Kind;
+use crate::timing::Time;
+use crate::world::World;
+use crate::write::Owning;
+
+/// How a lane gives way to the others.
+pub(crate) type Turn = Yielder<(), ()>;
+
+/// Pauses between two looks of the watch: heartbeats are milliseconds apart, pauses tens of
+/// nanoseconds.
+const PAUSES_A_LOOK: u64 = 1024;
+
+/// One lane's way into a simulated region.
+pub struct SimPort<'y, W> {
+    world: &'y RefCell<World>,
+    turn: &'y Turn,
+    watch: &'y W,
+    id: usize,
+    seat: Seat,
+}
+
+impl<'y, W: Watch> SimPort<'y, W> {
+    pub(crate) fn new(
+        world: &'y RefCell<World>,
+        turn: &'y Turn,
+        watch: &'y W,
+        id: usize,
+        seat: Seat,
+    ) -> Self {
+        Self {
+            world,
+            turn,
+            watch,
+            id,
+            seat,
+        }
+    }
+
+    /// Waits until nobody of this coherence domain has anything to do before this lane.
+    fn take_turn(&self) {
+        let mut world = self.world.borrow_mut();
+        if !world.lanes[self.id].runs_ahead() && !world.down {
+            let now = world.lanes[self.id].turn();
+            self.suspend_until(&mut world, now);
+            drop(world);
+            self.turn.suspend(());
+        }
+    }
+
+    /// Waits until everything in the pod before `to` has been simulated.
+    fn reach(&self, to: Time) {
+        let mut world = self.world.borrow_mut();
+        if world.down {
+            return;
+        }
+        if world.run_ahead && to < world.agenda.rivals(self.id) {
+            world.arrive_until(to);
+            let lane = &mut world.lanes[self.id];
+            lane.floor = lane.floor.max(to);
+            return;
+        }
+        self.suspend_until(&mut world, to);
+        drop(world);
+        self.turn.suspend(());
+    }
+
+    fn suspend_until(&self, world: &mut World, to: Time) {
+        let lane = &mut world.lanes[self.id];
+        lane.floor = lane.floor.max(to);
+        world.agenda.set(self.id, to);
+    }
+
+    #[inline(always)]
+    fn load_word<T: Word>(&self, at: Ptr<T>, how: Use) -> T {
+        let access = Access::of(at);
+        let served = self
+            .world
+            .borrow_mut()
+            .load_first_level(self.id, access, how);
+        T::from_bits(served.unwrap_or_else(|| self.load_slowly(access, how)))
+    }
+
+    #[inline(never)]
+    fn load_slowly(&self, at: Access, how: Use) -> u64 {
+        self.take_turn();
+        let begun = self.world.borrow_mut().begin_load(self.id, at, how);
+        let bits = match begun {
+            Begun::Hit(bits) => bits,
+            Begun::Miss(arrival) => self.until_clear(arrival, |world, arrival| {
+                world.end_load(self.id, at, how, arrival)
+            }),
+        };
+        self.prefetch();
+        bits
+    }
+
+    /// Reaches `arrival` and tries `end` there, again at whatever later time it names. When lanes
+    /// are being unwound nobody waits, so a lane does not insist either.
+    fn until_clear<R>(
+        &self,
+        arrival: Time,
+        end: impl Fn(&mut World, Time) -> Result<R, Time>,
+    ) -> R {
+        let mut arrival = arrival;
+        loop {
+            self.reach(arrival);
+            let mut world = self.world.borrow_mut();
+            if world.down {
+                world.arrive_until(Time::MAX);
+            }
+            match end(&mut world, arrival) {
+                Ok(done) => return done,
+                Err(later) => arrival = later,
+            }
+        }
+    }
+
+    /// The lane's prefetcher asks the device for lines of a stream.
+    fn prefetch(&self) {
+        let wanted = self.world.borrow().stream_arrival(self.id);
+        if let Some(arrival) = wanted {
+            self.reach(arrival);
+            self.world.borrow_mut().fetch_stream(self.id, arrival);
+        }
+    }
+
+    #[inline(always)]
+    fn store_word(&self, at: Access, bits: u64) {
+        let stored = self.world.borrow_mut().store_first_level(self.id, at, bits);
+        if !stored {
+            self.take_turn();
+            let done = self.own_line(at.line());
+            self.world.borrow_mut().store_owned(self.id, at, bits, done);
+            self.prefetch();
+        }
+    }
+
+    /// Makes this lane the owner of a line; returns when it is.
+    fn own_line(&self, line: Line) -> Done {
+        let owning = self.world.borrow_mut().begin_owning(self.id, line);
+        match owning {
+            Owning::Here(latency) => {
+                let at = self.world.borrow().lanes[self.id].clock + latency;
+                Done { at, queued: 0 }
+            }
+            Owning::Miss(arrival) => self.until_clear(arrival, |world, arrival| {
+                world.end_owning(self.id, line, arrival)
+            }),
+        }
+    }
+
+    fn fence_now(&self, fence: Fence) {
+        self.take_turn();
+        let awaited = self.world.borrow_mut().begin_fence(self.id, fence);
+        if let Some(arrival) = awaited {
+            self.reach(arrival);
+        }
+        self.world.borrow_mut().end_fence(self.id, fence);
+    }
+
+    /// An atomic instruction that changes a word, or only reads it.
+    fn atomic<T: AtomicWord>(
+        &self,
+        at: Cell<T>,
+        locked: bool,
+        change: impl FnOnce(T) -> Option<T>,
+    ) -> T {
+        if locked {
+            self.fence_now(Fence::Full);
+        }
+        let now = {
+            let mut world = self.world.borrow_mut();
+            world.settle(self.id);
+            if locked {
+                let cost = world.timing.atomic;
+                let at = world.lanes[self.id].clock + cost;
+                world.wait(self.id, Done { at, queued: 0 }, Kind::Local);
+            }
+            world.lanes[self.id].turn()
+        };
+        self.reach(now);
+        let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
+        let bits = match at {
+            Cell::Host(word) => {
+                let mut world = self.world.borrow_mut();
+                world.host_word(self.id, word.offset(), T::BYTES, change)
+            }
+            Cell::Pool(word) => self.atomic_in_pool(Access::of(word), change),
+        };
+        T::from_bits(bits)
+    }
+
+    fn atomic_in_pool(&self, at: Access, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
+        let alone = {
+            let world = self.world.borrow();
+            world.timing.coherent || world.pod.hosts == 1
+        };
+        assert!(
+            alone,
+            "an atomic instruction on the region at {:#x}: on this pod each host's cache would do \
+             its own on its own copy; use a lock or an atomic of crate sync",
+            at.offset()
+        );
+        let done = self.own_line(at.line());
+        let mut world = self.world.borrow_mut();
+        let before = world.owned(self.id, at).content.get(at);
+        if let Some(after) = change(before) {
+            world.owned(self.id, at).store(at, after);
+            world.progress = world.progress.max(world.lanes[self.id].turn());
+        }
+        world.wait(self.id, done, Kind::Observe);
+        before
+    }
+
+    fn check_stall(&self) -> Result<(), Gone> {
+        let world = self.world.borrow();
+        if world.down {
+            return Err(Gone::Teardown {
+                why: "another lane failed",
+            });
+        }
+        let waited = world.lanes[self.id].turn().saturating_sub(world.progress);
+        if waited > world.stall_limit {
+            return Err(Gone::Deadline {
+                after_ms: world.stall_limit / 1_000_000_000,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<W: Watch> Port for SimPort<'_, W> {
+    fn coherence(&self) -> Coherence {
+        if self.world.borrow().timing.coherent {
+            Coherence::Hardware
+        } else {
+            Coherence::Software
+        }
+    }
+
+    fn discipline(&self) -> Discipline {
+        self.world.borrow().discipline
+    }
+
+    #[inline(always)]
+    fn load<T: Word>(&self, at: Ptr<T>) -> T {
+        self.load_word(at, Use::Chained)
+    }
+
+    #[inline(always)]
+    fn store<T: Word>(&self, at: Ptr<T>, value: T) {
+        self.store_word(Access::of(at), value.to_bits());
+    }
+
+    fn store_nt<T: Word>(&self, at: Ptr<T>, value: T) {
+        self.take_turn();
+        let access = Access::of(at);
+        self.world
+            .borrow_mut()
+            .store_nt(self.id, access, value.to_bits());
+    }
+
+    fn store_line(&self, line: Line, words: &[u64; 8]) {
+        self.take_turn();
+        self.world.borrow_mut().store_line(self.id, line, words);
+    }
+
+    fn read_into<T: Word>(&self, from: Ptr<T>, to: &mut [T]) {
+        let words = from.slice(to.len());
+        for (index, word) in to.iter_mut().enumerate() {
+            *word = self.load_word(words.at(index), Use::Streamed);
+        }
+    }
+
+    fn write_from<T: Word>(&self, to: Ptr<T>, from: &[T]) {
+        let words = to.slice(from.len());
+        for (index, &word) in from.iter().enumerate() {
+            self.store_word(Access::of(words.at(index)), word.to_bits());
+        }
+    }
+
+    fn writeback(&self, line: Line) {
+        self.take_turn();
+        self.world.borrow_mut().writeback(self.id, line);
+    }
+
+    fn flush(&self, line: Line, how: Flush) {
+        self.take_turn();
+        self.world.borrow_mut().flush(self.id, line, how);
+    }
+
+    fn fence(&self, fence: Fence) {
+        self.fence_now(fence);
+    }
+
+    fn pause(&self) -> Result<(), Gone> {
+        self.check_stall()?;
+        let (now, look) = {
+            let mut world = self.world.borrow_mut();
+            world.settle(self.id);
+            let pause = world.timing.pause;
+            let lane = &mut world.lanes[self.id];
+            lane.clock += pause;
+            lane.pauses += 1;
+            let (now, look) = (lane.turn(), lane.pauses.is_multiple_of(PAUSES_A_LOOK));
+            if let Some(recorder) = &mut world.recorder {
+                recorder.paused(self.id, now);
+            }
+            (now, look)
+        };
+        self.reach(now);
+        if look {
+            let bare = SimPort::new(self.world, self.turn, &NoWatch, self.id, self.seat);
+            self.watch.look(self.seat, &bare)?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Ticks {
+        let mut world = self.world.borrow_mut();
+        world.settle(self.id);
+        let now = world.lanes[self.id].clock;
+        if let Some(recorder) = &mut world.recorder {
+            recorder.reading(self.id, now);
+        }
+        Ticks(now)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock {
+            ticks_per_ns: 1e3,
+            read_overhead: Ticks(0),
+            across_hosts: Across::Comparable { error_ns: 0.0 },
+        }
+    }
+
+    #[inline(always)]
+    fn work(&self, cycles: u32) {
+        let mut world = self.world.borrow_mut();
+        let time = u64::from(cycles) * world.timing.cycle;
+        world.lanes[self.id].clock += time;
+    }
+
+    type View<'a, T: Word>
+        = SimView<'a, 'a, W, T>
+    where
+        Self: 'a;
+
+    fn view<T: Word>(&self, frozen: Frozen<T>) -> Self::View<'_, T> {
+        SimView {
+            port: self,
+            slice: frozen.slice(),
+        }
+    }
+
+    type Private<'a, T: Word>
+        = SimPrivate<'a, 'a, W, T>
+    where
+        Self: 'a;
+
+    fn private<T: Word>(&self, len: usize, fill: T) -> Self::Private<'_, T> {
+        let bytes = (len * T::BYTES) as u64;
+        SimPrivate {
+            port: self,
+            first: self.world.borrow_mut().private_lines(self.id, bytes),
+            words: vec![fill; len],
+        }
+    }
+}
+
+impl<W: Watch> HostAtomics for SimPort<'_, W> {
+    fn atomic_load<T: AtomicWord>(&self, at: impl Into<Cell<T>>) -> T {
+        self.atomic(at.into(), false, |_| None)
+    }
+
+    fn atomic_store<T: AtomicWord>(&self, at: impl Into<Cell<T>>, value: T) {
+        self.atomic(at.into(), false, |_| Some(value));
+    }
+
+    fn compare_exchange<T: AtomicWord>(
+        &self,
+        at: impl Into<Cell<T>>,
+        current: T,
+        new: T,
+    ) -> Result<T, T> {
+        let found = self.atomic(at.into(), true, |word| (word == current).then_some(new));
+        if found == current {
+            Ok(found)
+        } else {
+            Err(found)
+        }
+    }
+
+    fn fetch_add<T: AtomicWord>(&self, at: impl Into<Cell<T>>, add: T) -> T {
+        self.atomic(at.into(), true, |word| Some(word.wrapping_add(add)))
+    }
+
+    fn swap<T: AtomicWord>(&self, at: impl Into<Cell<T>>, value: T) -> T {
+        self.atomic(at.into(), true, |_| Some(value))
+    }
+}
+
+/// A window on a frozen range of a simulated region: its loads overlap.
+pub struct SimView<'a, 'y, W, T> {
+    port: &'a SimPort<'y, W>,
+    slice: fabric::Slice<T>,
+}
+
+impl<W, T> Clone for SimView<'_, '_, W, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W, T> Copy for SimView<'_, '_, W, T> {}
+
+impl<W: Watch, T: Word> View<T> for SimView<'_, '_, W, T> {
+    fn len(&self) -> usize {
+        self.slice.len()
+    }
+
+    #[inline(always)]
+    fn get(&self, index: usize) -> T {
+        assert!(
+            index < self.slice.len(),
+            "word {index} of a view of {}",
+            self.slice.len()
+        );
+        self.port.load_word(self.slice.at(index), Use::Streamed)
+    }
+}
+
+/// Memory of one simulated lane.
+pub struct SimPrivate<'a, 'y, W, T> {
+    port: &'a SimPort<'y, W>,
+    first: u32,
+    words: Vec<T>,
+}
+
+impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
+    #[inline(always)]
+    fn charge(&self, index: usize) {
+        let line = self.first + (index * T::BYTES / 64) as u32;
+        let id = self.port.id;
+        let served = self.port.world.borrow_mut().private_first_level(id, line);
+        if !served {
+            self.port.take_turn();
+            self.port.world.borrow_mut().private_access(id, line);
+        }
+    }
+}
+
+impl<W: Watch, T: Word> Private<T> for SimPrivate<'_, '_, W, T> {
+    fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    #[inline(always)]
+    fn get(&self, index: usize) -> T {
+        self.charge(index);
+        self.words[index]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, index: usize, value: T) {
+        self.charge(index);
+        self.words[index] = value;
+    }
+}

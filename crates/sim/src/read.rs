@@ -1,0 +1,310 @@
+//! Loads: hits, misses, and what travels from the device to a host.
+
+use model::{Access, CachedLine};
+
+use crate::lane::Done;
+use crate::record::Kind;
+use crate::timing::Time;
+use crate::world::{SHARED, World};
+
+/// Whether later instructions wait for a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// A word by itself: its address may depend on the load before, the next on it.
+    Chained,
+    /// One of many whose addresses are known: the core overlaps them.
+    Streamed,
+}
+
+/// A load that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Begun {
+    /// The host had it.
+    Hit(u64),
+    /// A request that reaches the device at this time.
+    Miss(Time),
+}
+
+impl World {
+    /// Serves a load from the lane's first level, if it is there and nobody may interfere.
+    #[inline(always)]
+    pub(crate) fn load_first_level(&mut self, id: usize, at: Access, how: Use) -> Option<u64> {
+        let lane = &mut self.lanes[id];
+        let line = at.line().0 as u32;
+        if !lane.runs_ahead() || !lane.combining.is_empty() || !lane.l1.touch(line) {
+            return None;
+        }
+        let bit = lane.bit;
+        let (holders, content) = self.region.look(line);
+        let content = if holders.own & bit != 0 {
+            let own = self.hosts[lane.host].own.get(&line)?;
+            if own.owner != id as u32 && own.owner != SHARED {
+                return None;
+            }
+            &own.cached.as_ref()?.content
+        } else if holders.mirror & bit != 0 {
+            content
+        } else {
+            return None;
+        };
+        let bits = content.get(at);
+        self.charge_hit(id, self.timing.levels[0], how);
+        Some(bits)
+    }
+
+    /// A hit of a level with this latency.
+    #[inline(always)]
+    fn charge_hit(&mut self, id: usize, latency: Time, how: Use) {
+        if how == Use::Chained {
+            if self.lanes[id].ready.at > self.lanes[id].clock {
+                self.settle(id);
+            }
+            self.lanes[id].clock += latency;
+            return;
+        }
+        // Two loads a cycle; a slower level takes one of the slots for misses.
+        let issue = self.timing.cycle / 2;
+        if latency <= self.timing.levels[0] {
+            self.lanes[id].clock += issue;
+            return;
+        }
+        self.overlap(id, latency, 0);
+    }
+
+    /// Something that takes `latency`, that other loads overlap with.
+    pub(crate) fn overlap(&mut self, id: usize, latency: Time, not_before: Time) {
+        let issue = self.timing.cycle / 2;
+        let lane = &self.lanes[id];
+        let start = Done {
+            at: lane.misses.admit(lane.clock),
+            queued: 0,
+        };
+        self.wait(id, start, Kind::Observe);
+        let lane = &mut self.lanes[id];
+        let at = (lane.clock + latency).max(not_before);
+        lane.misses.occupy(at);
+        lane.ready.later(Done { at, queued: 0 });
+        lane.clock += issue;
+    }
+
+    /// Begins a load at this lane's turn.
+    pub(crate) fn begin_load(&mut self, id: usize, at: Access, how: Use) -> Begun {
+        let line = self.check_line(at.line().0);
+        self.write_out_combined(id, line);
+        let host = self.lanes[id].host;
+        let Some(content) = self.copy(host, line) else {
+            return Begun::Miss(self.begin_miss(id, line, how));
+        };
+        let bits = content.get(at);
+        let level = self.nearest_level(id, line);
+        let latency = level.max(self.share_own(id, line));
+        self.charge_hit(id, latency, how);
+        if level > self.timing.levels[0]
+            && let Some(ready) = self.lanes[id].streams.arrival(line)
+        {
+            self.await_fill(id, ready, how);
+        }
+        Begun::Hit(bits)
+    }
+
+    /// Another lane of this host wrote the line last: it comes from that lane's cache.
+    fn share_own(&mut self, id: usize, line: u32) -> Time {
+        let host = self.lanes[id].host;
+        let own = self.hosts[host].own.get_mut(&line);
+        match own.filter(|own| own.owner != SHARED && own.owner != id as u32) {
+            None => 0,
+            Some(own) => {
+                own.owner = SHARED;
+                self.timing.lane_transfer
+            }
+        }
+    }
+
+    /// A line that was fetched ahead may still be on its way.
+    fn await_fill(&mut self, id: usize, ready: Time, how: Use) {
+        let ready = Done {
+            at: ready,
+            queued: 0,
+        };
+        if how == Use::Chained {
+            self.wait(id, ready, Kind::Observe);
+        } else if ready.at > self.lanes[id].clock {
+            self.overlap(id, 0, ready.at);
+        }
+    }
+
+    fn begin_miss(&mut self, id: usize, line: u32, how: Use) -> Time {
+        if how == Use::Chained && !self.lanes[id].batch.holds(line) {
+            self.settle(id);
+        }
+        self.issue_miss(id)
+    }
+
+    /// Sends a request as soon as a slot for it is free; returns when it is at the device.
+    pub(crate) fn issue_miss(&mut self, id: usize) -> Time {
+        let at = self.lanes[id].misses.admit(self.lanes[id].clock);
+        self.wait(id, Done { at, queued: 0 }, Kind::Observe);
+        let lane = &self.lanes[id];
+        (lane.clock + self.timing.request).max(lane.floor)
+    }
+
+    /// The request of a load is at the device. An error is the time to come back at: a write of
+    /// this host's own is in the way.
+    pub(crate) fn end_load(
+        &mut self,
+        id: usize,
+        at: Access,
+        how: Use,
+        arrival: Time,
+    ) -> Result<u64, Time> {
+        let line = at.line().0 as u32;
+        let host = self.lanes[id].host;
+        if let Some(until) = self.own_write_in_the_way(host, line) {
+            return Err(until);
+        }
+        let done = self.fetch(id, line, arrival);
+        let bits = self.copy(host, line).map(|content| content.get(at));
+        let lane = &mut self.lanes[id];
+        lane.l1.insert(line);
+        lane.l2.insert(line);
+        lane.streams.access(line);
+        lane.misses.occupy(done.at);
+        lane.ready.later(done);
+        if how == Use::Streamed {
+            lane.clock += self.timing.cycle / 2;
+        } else {
+            lane.decided = lane.decided.max(done.at);
+            if lane.batch.holds(line) {
+                lane.clock += self.timing.cycle;
+            } else {
+                self.settle(id);
+            }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.looked(id, line, arrival, done.at);
+        }
+        Ok(bits.expect("the line was fetched just above"))
+    }
+
+    /// Reads a line at the device for a host without a copy; returns when it is there. Another lane
+    /// of the host may have brought it meanwhile: then that copy stays, being what they all see.
+    pub(crate) fn fetch(&mut self, id: usize, line: u32, arrival: Time) -> Done {
+        let host = self.lanes[id].host;
+        let bit = 1u64 << host;
+        let done = self.device_read(id, line, arrival);
+        if self.copy(host, line).is_none() {
+            let holders = self.region.holders_mut(line);
+            holders.mirror |= bit;
+            holders.unread &= !bit;
+            self.keep(id, line);
+        }
+        if self.timing.adjacent_line {
+            self.fetch_ahead(id, line ^ 1, arrival);
+        }
+        done
+    }
+
+    /// Brings a line in that nobody asked for, if nothing speaks against it.
+    fn fetch_ahead(&mut self, id: usize, line: u32, arrival: Time) {
+        let lane = &self.lanes[id];
+        let bit = lane.bit;
+        let holders = self.region.holders(line);
+        if line >= self.region_lines || (holders.mirror | holders.own) & bit != 0 {
+            return;
+        }
+        let done = self.device_read(id, line, arrival);
+        let holders = self.region.holders_mut(line);
+        holders.mirror |= bit;
+        holders.unread &= !bit;
+        let lane = &mut self.lanes[id];
+        lane.l2.insert(line);
+        lane.streams.fill(line, done.at);
+        self.keep(id, line);
+    }
+
+    /// When the request of the lane's prefetcher reaches the device, if it wants lines.
+    pub(crate) fn stream_arrival(&self, id: usize) -> Option<Time> {
+        let lane = &self.lanes[id];
+        let arrival = (lane.clock + self.timing.request).max(lane.floor);
+        lane.streams.wants().then_some(arrival)
+    }
+
+    /// The prefetcher's request is at the device.
+    pub(crate) fn fetch_stream(&mut self, id: usize, arrival: Time) {
+        if let Some((from, to)) = self.lanes[id].streams.take_wanted() {
+            for line in from..to.min(self.region_lines) {
+                self.fetch_ahead(id, line, arrival);
+            }
+        }
+    }
+
+    /// One line travels from the device to a lane's host.
+    fn device_read(&mut self, id: usize, line: u32, arrival: Time) -> Done {
+        let mut service = self.timing.response;
+        let lane = &mut self.lanes[id];
+        let (host, bit) = (lane.host, lane.bit);
+        if self.timing.tail_probability > 0.0 && lane.draw() < self.timing.tail_probability {
+            let idle = (self.timing.request + self.timing.response) as f64;
+            service += (idle * (self.timing.tail_factor - 1.0)) as Time;
+        }
+        if self.region.holders(line).unread & bit != 0 {
+            service += self.timing.peer_written;
+        }
+        if self.timing.coherent {
+            service += self.timing.lookup + self.recall(host, line, arrival, false);
+        }
+        let device = self.timing.device_of(line);
+        let mut queued = self.devices[device].admit(arrival, &self.timing);
+        let at = arrival + queued + service;
+        queued += self.hosts[host].read_link.admit(at, &self.timing);
+        Done {
+            at: arrival + queued + service,
+            queued,
+        }
+    }
+
+    /// The directory of a coherent pod takes other hosts' copies back: the dirty one for a reader,
+    /// every one for a writer. Returns what that costs.
+    pub(crate) fn recall(&mut self, host: usize, line: u32, at: Time, all: bool) -> Time {
+        let holders = self.region.holders(line);
+        let others = if all {
+            (holders.mirror | holders.own) & !(1 << host)
+        } else {
+            holders.own & !(1 << host)
+        };
+        if others == 0 {
+            return 0;
+        }
+        let mut left = others;
+        while left != 0 {
+            let other = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let dirty = self.drop_copy(other, line);
+            if let Some(content) = dirty {
+                self.region.merge(line, &content, u64::MAX);
+                self.forget_own(other, line);
+                let device = self.timing.device_of(line);
+                self.hosts[other].write_link.admit(at, &self.timing);
+                self.devices[device].admit(at, &self.timing);
+            }
+            if !all {
+                // The former owner keeps a clean copy.
+                self.region.holders_mut(line).mirror |= 1 << other;
+            }
+        }
+        self.timing.snoop
+    }
+
+    /// Makes bytes of its own out of a host's copy, for a store.
+    pub(crate) fn own_copy(&mut self, host: usize, line: u32, owner: u32) -> &mut CachedLine {
+        if self.region.holders(line).own & (1 << host) == 0 {
+            let fetched = CachedLine::fetched(*self.region.content(line));
+            let own = crate::world::OwnLine::of(Some(fetched), owner);
+            self.insert_own(host, line, own);
+        }
+        let own = self.hosts[host].own.get_mut(&line);
+        let own = own.expect("inserted just above, or there before");
+        own.owner = owner;
+        own.cached.as_mut().expect("the caller saw a copy")
+    }
+}

@@ -1,0 +1,118 @@
+//! The stream prefetcher of a lane: ascending lines, a fixed distance ahead.
+
+use crate::timing::Time;
+
+/// Streams followed at once, as in the L2 prefetchers of current cores (a small number; Intel
+/// documents 32, and our lanes rarely read more than a few arrays).
+const STREAMS: usize = 16;
+
+/// Arrival times remembered; a power of two of at least the longest distance.
+const FILLS: usize = 64;
+
+/// Consecutive lines after which a stream is one.
+const CONFIDENCE: u8 = 2;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Stream {
+    next: u32,
+    /// First line not yet asked for.
+    frontier: u32,
+    seen: u8,
+}
+
+/// What one lane's prefetcher knows.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    distance: u32,
+    streams: [Stream; STREAMS],
+    oldest: usize,
+    fills: [(u32, Time); FILLS],
+    wanted: Option<(u32, u32)>,
+}
+
+impl Streams {
+    pub(crate) fn new(distance: u32) -> Self {
+        Self {
+            distance: distance.min(FILLS as u32 - 1),
+            streams: [Stream::default(); STREAMS],
+            oldest: 0,
+            fills: [(u32::MAX, 0); FILLS],
+            wanted: None,
+        }
+    }
+
+    /// The lane accessed a line that was not in its first level.
+    pub(crate) fn access(&mut self, line: u32) {
+        if self.distance == 0 {
+            return;
+        }
+        let followed = self
+            .streams
+            .iter_mut()
+            .find(|s| s.next == line && s.seen > 0);
+        let Some(stream) = followed else {
+            self.streams[self.oldest] = Stream {
+                next: line + 1,
+                frontier: line + 1,
+                seen: 1,
+            };
+            self.oldest = (self.oldest + 1) % STREAMS;
+            return;
+        };
+        stream.next = line + 1;
+        stream.seen = (stream.seen + 1).min(CONFIDENCE);
+        stream.frontier = stream.frontier.max(line + 1);
+        // Half a distance at a time: one look at the device for many lines.
+        if stream.seen == CONFIDENCE && stream.frontier <= line + self.distance / 2 {
+            let end = line + 1 + self.distance;
+            self.wanted = Some((stream.frontier, end));
+            stream.frontier = end;
+        }
+    }
+
+    /// Whether lines are to be fetched.
+    #[inline(always)]
+    pub(crate) fn wants(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// The lines to fetch now, from the first up to the second.
+    pub(crate) fn take_wanted(&mut self) -> Option<(u32, u32)> {
+        self.wanted.take()
+    }
+
+    /// A fetched line will be here at `ready`.
+    pub(crate) fn fill(&mut self, line: u32, ready: Time) {
+        self.fills[line as usize % FILLS] = (line, ready);
+    }
+
+    /// When a line that was fetched ahead is here.
+    pub(crate) fn arrival(&self, line: u32) -> Option<Time> {
+        let (filled, ready) = self.fills[line as usize % FILLS];
+        (filled == line).then_some(ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_consecutive_lines_are_a_stream() {
+        let mut streams = Streams::new(8);
+        streams.access(10);
+        assert_eq!(streams.take_wanted(), None);
+        streams.access(11);
+        assert_eq!(streams.take_wanted(), Some((12, 20)));
+        for line in 12..15 {
+            streams.access(line);
+            assert!(!streams.wants(), "line {line}");
+        }
+        for line in 15..17 {
+            streams.access(line);
+        }
+        assert_eq!(streams.take_wanted(), Some((20, 25)));
+        streams.access(500);
+        assert!(!streams.wants());
+    }
+}

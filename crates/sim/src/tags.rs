@@ -1,0 +1,109 @@
+//! Which lines a cache level holds: set-associative, least recently used last.
+
+/// No line: line numbers of a region and of lanes' own memory stay below it.
+const NOTHING: u32 = u32::MAX;
+
+/// The tags of one cache. They decide what an access costs and what must leave, never what is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Tags {
+    sets: u32,
+    ways: usize,
+    /// Set by set, most recently used first.
+    tags: Vec<u32>,
+}
+
+impl Tags {
+    pub(crate) fn new(size_bytes: u64, ways: u32) -> Self {
+        let lines = (size_bytes / 64).max(u64::from(ways.max(1)));
+        let sets = (lines / u64::from(ways.max(1))).max(1) as u32;
+        Self {
+            sets,
+            ways: ways.max(1) as usize,
+            // Grown when first used: most lanes of a large pod never touch most sets.
+            tags: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn start(&self, line: u32) -> usize {
+        // Hashed for sizes that are no power of two (336 MiB), as shared levels really are.
+        let hash = if self.sets.is_power_of_two() {
+            line & (self.sets - 1)
+        } else {
+            let mixed = line.wrapping_mul(0x9e37_79b1);
+            ((u64::from(mixed) * u64::from(self.sets)) >> 32) as u32
+        };
+        hash as usize * self.ways
+    }
+
+    /// Whether the line is here; it becomes the most recently used.
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, line: u32) -> bool {
+        let start = self.start(line);
+        match self.tags.get(start) {
+            Some(&first) if first == line => true,
+            Some(_) => self.touch_other(start, line),
+            None => false,
+        }
+    }
+
+    fn touch_other(&mut self, start: usize, line: u32) -> bool {
+        let set = &mut self.tags[start..start + self.ways];
+        let Some(way) = set.iter().position(|&tag| tag == line) else {
+            return false;
+        };
+        set[..=way].rotate_right(1);
+        true
+    }
+
+    /// Brings a line in as the most recently used; returns the line that it drives out.
+    pub(crate) fn insert(&mut self, line: u32) -> Option<u32> {
+        if self.touch(line) {
+            return None;
+        }
+        if self.tags.is_empty() {
+            self.tags = vec![NOTHING; self.sets as usize * self.ways];
+        }
+        let start = self.start(line);
+        let set = &mut self.tags[start..start + self.ways];
+        let gap = set.iter().position(|&tag| tag == NOTHING);
+        let last = gap.unwrap_or(set.len() - 1);
+        let victim = set[last];
+        set[..=last].rotate_right(1);
+        set[0] = line;
+        (victim != NOTHING).then_some(victim)
+    }
+
+    /// Takes a line out, if it is here.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, line: u32) {
+        let start = self.start(line);
+        if start < self.tags.len() {
+            let set = &mut self.tags[start..start + self.ways];
+            if let Some(way) = set.iter().position(|&tag| tag == line) {
+                set[way..].rotate_left(1);
+                let last = set.len() - 1;
+                set[last] = NOTHING;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_leaves() {
+        let mut tags = Tags::new(4 * 64, 4);
+        for line in [1, 2, 3, 4] {
+            assert_eq!(tags.insert(line), None);
+        }
+        assert!(tags.touch(1));
+        assert_eq!(tags.insert(5), Some(2));
+        tags.remove(5);
+        assert!(!tags.touch(5));
+        assert_eq!(tags.insert(6), None);
+        assert_eq!(tags.insert(7), Some(3));
+    }
+}

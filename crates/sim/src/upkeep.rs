@@ -1,0 +1,156 @@
+//! Line maintenance and fences.
+
+use fabric::{Fence, Flush, Line};
+use model::WriteMode;
+
+use crate::lane::Done;
+use crate::record::Kind;
+use crate::timing::Time;
+use crate::world::World;
+
+impl World {
+    /// CLFLUSH or CLFLUSHOPT, at this lane's turn.
+    pub(crate) fn flush(&mut self, id: usize, line: Line, how: Flush) {
+        let line = self.check_line(line.0);
+        self.decide(id);
+        self.write_out_combined(id, line);
+        let host = self.lanes[id].host;
+        let spacing = match how {
+            Flush::ClFlush => self.timing.serial_line,
+            Flush::ClFlushOpt => self.timing.burst_line,
+        };
+        let dirty = self.drop_copy(host, line);
+        let lane = &mut self.lanes[id];
+        lane.l1.remove(line);
+        lane.l2.remove(line);
+        self.hosts[host].shared.remove(line);
+        let complete = self.space_flush(id, dirty.is_some(), spacing);
+        if let Some(content) = dirty {
+            let arrival = complete.saturating_sub(self.timing.response);
+            self.send(id, line, content, u64::MAX, arrival, true);
+        } else {
+            self.lanes[id].batch.flush(line);
+            self.adopt(id, line);
+        }
+    }
+
+    /// CLWB, at this lane's turn: the copy stays, clean.
+    pub(crate) fn writeback(&mut self, id: usize, line: Line) {
+        let line = self.check_line(line.0);
+        self.decide(id);
+        self.write_out_combined(id, line);
+        let host = self.lanes[id].host;
+        let own = self.hosts[host].own.get_mut(&line);
+        let cached = own.and_then(|own| own.cached.as_mut());
+        let dirty = cached.and_then(model::CachedLine::write_back);
+        let complete = self.space_flush(id, dirty.is_some(), self.timing.burst_line);
+        if let Some(content) = dirty {
+            let arrival = complete.saturating_sub(self.timing.response);
+            self.send(id, line, content, u64::MAX, arrival, true);
+        } else {
+            self.adopt(id, line);
+        }
+    }
+
+    /// When this flush is done by itself: after its own cost, and not closer to the one before than
+    /// lines of a burst are.
+    fn space_flush(&mut self, id: usize, dirty: bool, spacing: Time) -> Time {
+        let lane = &mut self.lanes[id];
+        // A flush is ordered after older stores to its line: the line must have come first.
+        let (issued, cost) = if dirty {
+            (lane.clock.max(lane.stored.at), self.timing.flush_dirty)
+        } else {
+            (lane.clock, self.timing.flush_clean)
+        };
+        let complete = (issued + cost).max(lane.last_flush + spacing);
+        lane.last_flush = complete;
+        if !dirty || self.timing.writes != WriteMode::Synchronous {
+            lane.flushed = lane.flushed.max(complete);
+        }
+        lane.clock += self.timing.cycle;
+        complete
+    }
+
+    /// The line's last bytes are already on their way: the fence of whoever flushes it now waits
+    /// for them.
+    fn adopt(&mut self, id: usize, line: u32) {
+        let host = self.lanes[id].host;
+        if self.region.holders(line).own & (1 << host) == 0 {
+            return;
+        }
+        let own = self.hosts[host]
+            .own
+            .get(&line)
+            .filter(|own| own.pending > 0);
+        if let Some(until) = own.map(|own| own.pending_until) {
+            let lane = &mut self.lanes[id];
+            lane.last_arrival = lane.last_arrival.max(until);
+            let at = until + self.timing.response;
+            lane.written.later(Done { at, queued: 0 });
+        }
+    }
+
+    /// Begins a fence, at this lane's turn; returns when the writes that it waits for arrive.
+    pub(crate) fn begin_fence(&mut self, id: usize, fence: Fence) -> Option<Time> {
+        if fence == Fence::Load {
+            return None;
+        }
+        self.decide(id);
+        self.write_out_all(id);
+        let last = self.lanes[id].last_arrival;
+        let awaits = last > 0 && self.timing.writes == WriteMode::Synchronous;
+        awaits.then_some(last)
+    }
+
+    /// Ends a fence: what it waits for has been simulated.
+    pub(crate) fn end_fence(&mut self, id: usize, fence: Fence) {
+        let own_cost = match fence {
+            Fence::Full => self.timing.fence_full,
+            Fence::Store => self.timing.fence_store,
+            Fence::Load => self.timing.fence_load,
+        };
+        let lane = &self.lanes[id];
+        let start = lane.clock;
+        let (ready, stored, written) = (lane.ready, lane.stored, lane.written);
+        let flushed = Done {
+            at: lane.flushed,
+            queued: 0,
+        };
+        if fence != Fence::Store {
+            self.wait(id, ready, Kind::Observe);
+        }
+        if fence != Fence::Load {
+            self.wait(id, stored, Kind::Publish);
+            let posted = self.timing.writes != WriteMode::Synchronous;
+            self.wait(
+                id,
+                flushed,
+                if posted { Kind::Publish } else { Kind::Observe },
+            );
+            if !posted {
+                self.wait(id, written, Kind::Publish);
+            }
+            self.end_ordering(id);
+        }
+        let at = start + own_cost;
+        self.wait(id, Done { at, queued: 0 }, Kind::Local);
+        if fence == Fence::Full {
+            self.lanes[id].batch.fence();
+        }
+    }
+
+    /// What this lane has written is before whatever leaves its host from now on.
+    fn end_ordering(&mut self, id: usize) {
+        let lane = &mut self.lanes[id];
+        let (host, clock) = (lane.host, lane.clock);
+        let arrival = std::mem::take(&mut lane.last_arrival);
+        if self.timing.writes == WriteMode::Posted {
+            for floor in &mut self.hosts[host].posted_floor {
+                *floor = (*floor).max(arrival);
+            }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.fenced(id, clock);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The state of a simulated pod, and what every operation on it shares.
+
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use fabric::{Discipline, Pod};
+use model::{CachedLine, Content};
+
+use crate::agenda::{Agenda, NEVER};
+use crate::host_memory::HostMemory;
+use crate::lane::{Done, Lane};
+use crate::pod::PodFile;
+use crate::record::{Kind, Recorder};
+use crate::region::Region;
+use crate::server::Server;
+use crate::tags::Tags;
+use crate::timing::{Time, Timing};
+use crate::write::DeviceWrite;
+
+/// Line numbers from here on are lanes' own memory: they share the caches with the region.
+pub(crate) const PRIVATE_LINES: u32 = 1 << 31;
+
+/// A copy that several lanes of its host have read since one wrote it.
+pub(crate) const SHARED: u32 = u32::MAX;
+
+/// Bytes of its own that a host has for a line.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnLine {
+    /// The copy; none while only a write of it is still on its way.
+    pub cached: Option<CachedLine>,
+    /// The lane that wrote it last, or [`SHARED`].
+    pub owner: u32,
+    /// Writes of it on their way to the device.
+    pub pending: u32,
+    /// When the last of them arrives.
+    pub pending_until: Time,
+}
+
+impl OwnLine {
+    pub(crate) fn of(cached: Option<CachedLine>, owner: u32) -> Self {
+        Self {
+            cached,
+            owner,
+            pending: 0,
+            pending_until: 0,
+        }
+    }
+}
+
+/// Line numbers are spread by one multiplication.
+#[derive(Default)]
+pub(crate) struct LineHasher(u64);
+
+impl Hasher for LineHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    #[inline(always)]
+    fn write_u32(&mut self, line: u32) {
+        self.0 = (self.0 ^ u64::from(line)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+pub(crate) type LineMap<T> = HashMap<u32, T, BuildHasherDefault<LineHasher>>;
+
+/// What the lanes of one host share.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub shared: Tags,
+    pub own: LineMap<OwnLine>,
+    pub read_link: Server,
+    pub write_link: Server,
+    pub memory: HostMemory,
+    /// Before which no write that leaves this host now may arrive, by device: posted pods keep
+    /// fence order.
+    pub posted_floor: Vec<Time>,
+}
+
+/// A simulated pod.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub timing: Timing,
+    pub pod: Pod,
+    pub discipline: Discipline,
+    pub region_lines: u32,
+    pub region: Region,
+    pub hosts: Vec<Host>,
+    pub lanes: Vec<Lane>,
+    pub devices: Vec<Server>,
+    pub agenda: Agenda,
+    pub writes: BinaryHeap<DeviceWrite>,
+    /// Lanes go on by themselves while nobody can interfere; otherwise every operation waits for
+    /// its turn.
+    pub run_ahead: bool,
+    /// Suspended lanes are being unwound: nobody waits any more.
+    pub down: bool,
+    /// When anything last changed that a waiting lane could see.
+    pub progress: Time,
+    /// Waiting this long without any progress is a deadlock.
+    pub stall_limit: Time,
+    pub recorder: Option<Recorder>,
+}
+
+impl World {
+    pub(crate) fn new(file: &PodFile, pod: Pod, discipline: Discipline, seed: u64) -> Self {
+        let timing = Timing::of(file);
+        let shared = &file.cache[2];
+        let host = || Host {
+            shared: Tags::new(shared.size_bytes, shared.ways),
+            own: LineMap::default(),
+            read_link: Server::new(timing.read_line),
+            write_link: Server::new(timing.write_line),
+            memory: HostMemory::new(timing.dram_line),
+            posted_floor: vec![0; timing.devices as usize],
+        };
+        let seats = pod.seats().enumerate();
+        let lanes = seats
+            .map(|(lane, seat)| Lane::new(seat.host as usize, lane as u64, file, &timing, seed))
+            .collect();
+        Self {
+            pod,
+            discipline,
+            region_lines: PRIVATE_LINES,
+            region: Region::default(),
+            hosts: (0..pod.hosts).map(|_| host()).collect(),
+            lanes,
+            devices: vec![Server::new(timing.device_line); timing.devices as usize],
+            agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize),
+            writes: BinaryHeap::new(),
+            run_ahead: true,
+            down: false,
+            progress: 0,
+            stall_limit: NEVER,
+            recorder: None,
+            timing,
+        }
+    }
+
+    /// Lane `id` goes on: until when may it do so by itself?
+    pub(crate) fn open_turn(&mut self, id: usize) {
+        self.lanes[id].horizon = if !self.run_ahead {
+            0
+        } else if self.timing.coherent {
+            // Hardware coherence makes the pod one domain: any lane may take a line away.
+            self.agenda.rivals(id)
+        } else {
+            self.agenda.host_rivals(id)
+        };
+    }
+
+    /// The lane does nothing until `until`.
+    #[inline(always)]
+    pub(crate) fn wait(&mut self, id: usize, until: Done, kind: Kind) {
+        let lane = &mut self.lanes[id];
+        if until.at > lane.clock {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.segment(id, lane.clock, until, kind);
+            }
+            lane.clock = until.at;
+        }
+    }
+
+    /// Loads that the program may have branched on have their values: what follows depends on them.
+    #[inline(always)]
+    pub(crate) fn decide(&mut self, id: usize) {
+        let lane = &self.lanes[id];
+        if lane.decided > lane.clock {
+            let at = lane.decided;
+            let queued = lane.ready.queued;
+            self.wait(id, Done { at, queued }, Kind::Observe);
+        }
+    }
+
+    /// All loads so far have their values.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, id: usize) {
+        let ready = self.lanes[id].ready;
+        self.wait(id, ready, Kind::Observe);
+    }
+
+    /// The content that lanes of `host` see, if the host has a copy.
+    #[inline(always)]
+    pub(crate) fn copy(&self, host: usize, line: u32) -> Option<&Content> {
+        let holders = self.region.holders(line);
+        let bit = 1u64 << host;
+        if holders.own & bit != 0 {
+            let own = self.hosts[host].own.get(&line)?;
+            return own.cached.as_ref().map(|cached| &cached.content);
+        }
+        (holders.mirror & bit != 0).then(|| self.region.content(line))
+    }
+
+    /// Where a line is found from a lane of its host, and what that costs; it moves nearer.
+    pub(crate) fn nearest_level(&mut self, id: usize, line: u32) -> Time {
+        let lane = &mut self.lanes[id];
+        if lane.l1.touch(line) {
+            return self.timing.levels[0];
+        }
+        lane.streams.access(line);
+        lane.l1.insert(line);
+        if lane.l2.touch(line) {
+            return self.timing.levels[1];
+        }
+        lane.l2.insert(line);
+        self.keep(id, line);
+        self.timing.levels[2]
+    }
+
+    /// The host's shared level takes a line in, and loses another.
+    pub(crate) fn keep(&mut self, id: usize, line: u32) {
+        let host = self.lanes[id].host;
+        if let Some(victim) = self.hosts[host].shared.insert(line) {
+            self.evict(id, victim);
+        }
+    }
+
+    /// Lane `id` made `line` leave its host's caches: a dirty one is written back, whole.
+    fn evict(&mut self, id: usize, line: u32) {
+        if line >= PRIVATE_LINES {
+            return;
+        }
+        let turn = self.lanes[id].turn();
+        if let Some(content) = self.drop_copy(self.lanes[id].host, line) {
+            let arrival = turn + self.timing.flush_dirty.saturating_sub(self.timing.response);
+            self.send(id, line, content, u64::MAX, arrival, false);
+        }
+    }
+
+    /// Drops a host's copy; returns what a dirty one takes to the device.
+    pub(crate) fn drop_copy(&mut self, host: usize, line: u32) -> Option<Content> {
+        let bit = 1u64 << host;
+        let holders = self.region.holders(line);
+        if (holders.mirror | holders.own) & bit == 0 {
+            return None;
+        }
+        self.region.holders_mut(line).mirror &= !bit;
+        if holders.own & bit == 0 {
+            return None;
+        }
+        let own = self.hosts[host].own.get_mut(&line);
+        let own = own.expect("a host with the own bit has bytes of the line");
+        let dirty = own.cached.take().and_then(CachedLine::flush);
+        if own.pending == 0 && dirty.is_none() {
+            self.forget_own(host, line);
+        }
+        dirty
+    }
+
+    /// The host has no bytes of its own for the line any more.
+    pub(crate) fn forget_own(&mut self, host: usize, line: u32) {
+        self.hosts[host].own.remove(&line);
+        self.region.holders_mut(line).own &= !(1 << host);
+    }
+
+    /// Puts bytes of its own for the line at a host.
+    pub(crate) fn insert_own(&mut self, host: usize, line: u32, own: OwnLine) {
+        let holders = self.region.holders_mut(line);
+        holders.own |= 1 << host;
+        holders.mirror &= !(1 << host);
+        self.hosts[host].own.insert(line, own);
+    }
+
+    /// When a write of this host's own that is still on its way lets a read of the line through.
+    pub(crate) fn own_write_in_the_way(&self, host: usize, line: u32) -> Option<Time> {
+        if self.region.holders(line).own & (1 << host) == 0 {
+            return None;
+        }
+        let own = self.hosts[host].own.get(&line)?;
+        (own.cached.is_none() && own.pending > 0).then_some(own.pending_until)
+    }
+
+    pub(crate) fn check_line(&self, line: u64) -> u32 {
+        assert!(
+            line < u64::from(self.region_lines),
+            "offset {:#x} is outside the region of {} bytes: a pointer that no arena gave",
+            line * 64,
+            u64::from(self.region_lines) * 64
+        );
+        line as u32
+    }
+}

@@ -1,0 +1,348 @@
+//! Stores, and what travels from a host to the device.
+
+use std::cmp::Ordering;
+
+use fabric::Line;
+use model::{Access, CachedLine, Content, WriteMode};
+
+use crate::lane::{Combining, Done};
+use crate::record::Kind;
+use crate::timing::Time;
+use crate::world::{OwnLine, SHARED, World};
+
+/// A write on its way to the device.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceWrite {
+    pub arrival: Time,
+    pub lane: usize,
+    /// The lane's count: tells writes of one moment apart, whatever order they were sent in.
+    pub number: u64,
+    pub issued: Time,
+    pub line: u32,
+    pub content: Content,
+    pub bytes: u64,
+    pub queued: Time,
+}
+
+impl DeviceWrite {
+    fn key(&self) -> (Time, usize, u64) {
+        (self.arrival, self.lane, self.number)
+    }
+}
+
+impl PartialEq for DeviceWrite {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for DeviceWrite {}
+
+impl PartialOrd for DeviceWrite {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for DeviceWrite {
+    /// The earliest is the greatest: heaps give the greatest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+/// How a lane comes to own a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owning {
+    /// It does, after this long.
+    Here(Time),
+    /// When its read for ownership is at the device.
+    Miss(Time),
+}
+
+impl World {
+    /// Stores into a line that this lane already owns, if nobody may interfere.
+    #[inline(always)]
+    pub(crate) fn store_first_level(&mut self, id: usize, at: Access, bits: u64) -> bool {
+        let lane = &mut self.lanes[id];
+        let line = at.line().0 as u32;
+        let idle = lane.runs_ahead() && lane.combining.is_empty() && lane.decided <= lane.clock;
+        if !idle || !lane.l1.touch(line) {
+            return false;
+        }
+        if self.region.holders(line).own & lane.bit == 0 {
+            return false;
+        }
+        let own = self.hosts[lane.host].own.get_mut(&line);
+        let Some(own) = own.filter(|own| own.owner == id as u32) else {
+            return false;
+        };
+        let Some(cached) = own.cached.as_mut().filter(|cached| cached.dirty) else {
+            return false;
+        };
+        cached.store(at, bits);
+        let at = lane.clock + self.timing.levels[0];
+        lane.charge_store(Done { at, queued: 0 }, self.timing.cycle);
+        self.progress = self.progress.max(lane.clock);
+        true
+    }
+
+    /// Begins to make this lane the owner of a line, at its turn.
+    pub(crate) fn begin_owning(&mut self, id: usize, line: Line) -> Owning {
+        let line = self.check_line(line.0);
+        self.decide(id);
+        self.write_out_combined(id, line);
+        let host = self.lanes[id].host;
+        if self.copy(host, line).is_none() || self.others_hold(host, line) {
+            let at = self.lanes[id].stores.admit(self.lanes[id].clock);
+            self.wait(id, Done { at, queued: 0 }, Kind::Publish);
+            return Owning::Miss(self.issue_miss(id));
+        }
+        let mut latency = self.nearest_level(id, line);
+        let own = self.hosts[host].own.get(&line);
+        if own.is_some_and(|own| own.owner != id as u32 && own.owner != SHARED) {
+            latency = latency.max(self.timing.lane_transfer);
+        }
+        self.own_copy(host, line, id as u32);
+        Owning::Here(latency)
+    }
+
+    /// On a coherent pod a store first takes other hosts' copies away.
+    fn others_hold(&self, host: usize, line: u32) -> bool {
+        let holders = self.region.holders(line);
+        self.timing.coherent && (holders.mirror | holders.own) & !(1 << host) != 0
+    }
+
+    /// The read for ownership is at the device; returns when the line is here. An error is the time
+    /// to come back at.
+    pub(crate) fn end_owning(
+        &mut self,
+        id: usize,
+        line: Line,
+        arrival: Time,
+    ) -> Result<Done, Time> {
+        let line = line.0 as u32;
+        let host = self.lanes[id].host;
+        if let Some(until) = self.own_write_in_the_way(host, line) {
+            return Err(until);
+        }
+        let mut extra = 0;
+        if self.timing.coherent {
+            extra = self.recall(host, line, arrival, true);
+        }
+        let mut done = self.fetch(id, line, arrival);
+        done.at += extra;
+        self.own_copy(host, line, id as u32);
+        let lane = &mut self.lanes[id];
+        lane.l1.insert(line);
+        lane.l2.insert(line);
+        lane.misses.occupy(done.at);
+        Ok(done)
+    }
+
+    /// A store drains into a line that this lane owns since `done`.
+    pub(crate) fn store_owned(&mut self, id: usize, at: Access, bits: u64, done: Done) {
+        self.owned(id, at).store(at, bits);
+        let lane = &mut self.lanes[id];
+        lane.charge_store(done, self.timing.cycle);
+        self.progress = self.progress.max(lane.turn());
+    }
+
+    /// The copy of a line that this lane owns.
+    pub(crate) fn owned(&mut self, id: usize, at: Access) -> &mut CachedLine {
+        let own = self.hosts[self.lanes[id].host]
+            .own
+            .get_mut(&(at.line().0 as u32));
+        let cached = own.and_then(|own| own.cached.as_mut());
+        cached.expect("owning a line brought it here, and nobody ran since")
+    }
+
+    /// A non-temporal store, at this lane's turn: the likely way, around the cache.
+    pub(crate) fn store_nt(&mut self, id: usize, at: Access, bits: u64) {
+        let line = self.check_line(at.line().0);
+        self.decide(id);
+        self.leave_cache(id, line);
+        let lane = &mut self.lanes[id];
+        lane.clock += self.timing.cycle;
+        if !lane.combining.iter().any(|entry| entry.line == line) {
+            if lane.combining.len() == self.timing.write_combining {
+                let oldest = self.lanes[id].combining.remove(0);
+                self.send_nt(id, oldest);
+            }
+            self.lanes[id].combining.push(Combining {
+                line,
+                content: Content::ZERO,
+                bytes: 0,
+            });
+        }
+        let mut entries = self.lanes[id].combining.iter_mut();
+        let entry = entries.find(|entry| entry.line == line).expect("just made");
+        entry.content.put(at, bits);
+        entry.bytes |= at.byte_mask();
+        if entry.bytes == u64::MAX {
+            self.write_out_combined(id, line);
+        }
+    }
+
+    /// A whole line in one transaction, at this lane's turn.
+    pub(crate) fn store_line(&mut self, id: usize, line: Line, words: &[u64; 8]) {
+        let line = self.check_line(line.0);
+        self.decide(id);
+        let host = self.lanes[id].host;
+        // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
+        if self.drop_copy(host, line).is_some() && self.hosts[host].own[&line].pending == 0 {
+            self.forget_own(host, line);
+        }
+        self.lanes[id].combining.retain(|entry| entry.line != line);
+        self.lanes[id].clock += self.timing.cycle;
+        let content = Content::of_words(*words);
+        self.send_nt(
+            id,
+            Combining {
+                line,
+                content,
+                bytes: u64::MAX,
+            },
+        );
+    }
+
+    /// What is written around the cache leaves it first.
+    fn leave_cache(&mut self, id: usize, line: u32) {
+        let host = self.lanes[id].host;
+        if let Some(content) = self.drop_copy(host, line) {
+            let out = self.timing.flush_dirty.saturating_sub(self.timing.response);
+            let arrival = self.lanes[id].turn() + out;
+            self.send(id, line, content, u64::MAX, arrival, true);
+        }
+    }
+
+    /// Sends what this lane has combined for `line`, if anything.
+    pub(crate) fn write_out_combined(&mut self, id: usize, line: u32) {
+        let combining = &mut self.lanes[id].combining;
+        if combining.is_empty() {
+            return;
+        }
+        if let Some(place) = combining.iter().position(|entry| entry.line == line) {
+            let entry = combining.remove(place);
+            self.send_nt(id, entry);
+        }
+    }
+
+    /// Sends everything that this lane has combined, oldest first.
+    pub(crate) fn write_out_all(&mut self, id: usize) {
+        for entry in std::mem::take(&mut self.lanes[id].combining) {
+            self.send_nt(id, entry);
+        }
+    }
+
+    fn send_nt(&mut self, id: usize, entry: Combining) {
+        let lane = &mut self.lanes[id];
+        let alone = lane.clock + self.timing.publish_nt;
+        let complete = alone.max(lane.last_nt + self.timing.nt_line);
+        lane.last_nt = complete;
+        let arrival = complete.saturating_sub(self.timing.response);
+        self.send(id, entry.line, entry.content, entry.bytes, arrival, true);
+    }
+
+    /// A write leaves lane `id`'s host, to be at the device at `arrival` if nothing delays it.
+    /// `awaited` says whether the lane's next fence waits for it.
+    pub(crate) fn send(
+        &mut self,
+        id: usize,
+        line: u32,
+        content: Content,
+        bytes: u64,
+        arrival: Time,
+        awaited: bool,
+    ) {
+        let (host, issued) = (self.lanes[id].host, self.lanes[id].clock);
+        let queued = self.hosts[host].write_link.admit(issued, &self.timing);
+        let device = self.timing.device_of(line);
+        if self.timing.coherent {
+            // One domain has no moment at which a write is on its way: the directory answers for it.
+            self.devices[device].admit(arrival, &self.timing);
+            self.region.merge(line, &content, bytes);
+            self.forget_own(host, line);
+            self.lanes[id].written.later(Done {
+                at: arrival + queued + self.timing.response,
+                queued,
+            });
+            return;
+        }
+        if self.region.holders(line).own & (1 << host) == 0 {
+            self.insert_own(host, line, OwnLine::of(None, SHARED));
+        }
+        // Never into the past of what the others have seen, and two writes of one host to one line
+        // arrive in their order.
+        let mut arrival = (arrival + queued).max(self.lanes[id].turn() + 1);
+        if self.timing.writes != WriteMode::Synchronous {
+            arrival =
+                (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
+        }
+        let own = self.hosts[host].own.get_mut(&line);
+        let own = own.expect("inserted just above, or there before");
+        let arrival = arrival.max(own.pending_until + 1);
+        own.pending += 1;
+        own.pending_until = arrival;
+        let lane = &mut self.lanes[id];
+        lane.sent += 1;
+        if awaited {
+            lane.last_arrival = lane.last_arrival.max(arrival);
+        }
+        self.writes.push(DeviceWrite {
+            arrival,
+            lane: id,
+            number: lane.sent,
+            issued,
+            line,
+            content,
+            bytes,
+            queued,
+        });
+    }
+
+    /// Every write that has arrived by `now` takes effect, in order of arrival.
+    pub(crate) fn arrive_until(&mut self, now: Time) {
+        while self.writes.peek().is_some_and(|write| write.arrival <= now) {
+            let write = self.writes.pop().expect("peeked just above");
+            self.arrive(&write);
+        }
+    }
+
+    fn arrive(&mut self, write: &DeviceWrite) {
+        let line = write.line;
+        let host = self.lanes[write.lane].host;
+        let bit = 1u64 << host;
+        let device = self.timing.device_of(line);
+        let waited = self.devices[device].admit(write.arrival, &self.timing);
+        self.leave_stale(host, line);
+        self.region.merge(line, &write.content, write.bytes);
+        self.region.holders_mut(line).unread = !bit;
+        let own = self.hosts[host].own.get_mut(&line);
+        let own = own.expect("a write on its way keeps its line's entry");
+        own.pending -= 1;
+        if own.pending == 0 && own.cached.is_none() {
+            self.forget_own(host, line);
+        }
+        let done = Done {
+            at: write.arrival + waited + self.timing.response,
+            queued: write.queued + waited,
+        };
+        self.lanes[write.lane].written.later(done);
+        self.progress = self.progress.max(write.arrival);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.arrived(write, write.arrival + waited);
+        }
+    }
+
+    /// Hosts whose copies equalled the device's old content keep that: now they are stale.
+    fn leave_stale(&mut self, writer: usize, line: u32) {
+        let mut left = self.region.holders(line).mirror & !(1 << writer);
+        while left != 0 {
+            let host = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let stale = CachedLine::fetched(*self.region.content(line));
+            self.insert_own(host, line, OwnLine::of(Some(stale), SHARED));
+        }
+    }
+}
