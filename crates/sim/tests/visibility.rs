@@ -12,7 +12,7 @@ fn params(publish: PublishBy, observe: ObserveBy, lines: u32) -> Params {
         publish,
         observe,
         lines,
-        rounds: 20,
+        rounds: 10,
     }
 }
 
@@ -33,14 +33,15 @@ fn every_pod_runs_every_method_and_twice_the_same() {
                 };
                 let params = params(publish, observe, lines);
                 let trial = Trial::new(Pod::new(file.hosts.value, 2), params, coherent);
-                let run = || format!("{:?}", trial.run(&Sim::new(file.clone(), trial.pod)));
-                let first = run();
-                assert_eq!(first, run(), "{name} {publish} {lines}");
-                let outcomes = trial.run(&Sim::new(file.clone(), trial.pod));
+                let run = || trial.run(&Sim::new(file.clone(), trial.pod));
+                let outcomes = run();
+                let again = format!("{:?}", run());
+                assert_eq!(format!("{outcomes:?}"), again, "{name} {publish} {lines}");
                 let half = median(&outcomes, "half_round_trip_ns").unwrap();
                 let one_way = median(&outcomes, "one_way_ns").unwrap();
-                eprintln!("{name} {publish} x{lines}: half {half:.0} one way {one_way:.0}");
-                assert!(half > 0.0 && one_way > 0.0);
+                let floor = file.path.direct_load_ns.value;
+                // Nothing between hosts is faster than one idle load.
+                assert!(half > floor && one_way > floor, "{name} {publish} x{lines}");
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Running workloads and litmus programs on a simulated pod, as the trial protocol would.
 
-#![allow(dead_code)] // each test binary uses its part
+#![allow(dead_code, unused_imports)] // each test binary uses its part
+
+pub(crate) mod programs;
 
 use fabric::{Arena, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate};
 use micro::Visibility;
@@ -10,16 +12,16 @@ use sync::{Barrier, BarrierLayout};
 use workload::{Outcome, Verified, Worker, Workload};
 
 /// Two repetitions of `visibility`, then its verification.
-pub struct Trial {
-    pub pod: Pod,
-    pub params: Params,
+pub(crate) struct Trial {
+    pub(crate) pod: Pod,
+    pub(crate) params: Params,
     barrier: BarrierLayout,
     layout: Layout,
-    pub setting: Setting,
+    pub(crate) setting: Setting,
 }
 
 impl Trial {
-    pub fn new(pod: Pod, params: Params, coherent: bool) -> Self {
+    pub(crate) fn new(pod: Pod, params: Params, coherent: bool) -> Self {
         let mut arena = Arena::new();
         let barrier = BarrierLayout::lay_out(&mut arena, "test.barrier", pod);
         let layout = Visibility::layout(&mut arena, pod, &params);
@@ -43,7 +45,7 @@ impl Trial {
     }
 
     /// What each lane measured; panics where a lane's verification fails.
-    pub fn run(&self, sim: &Sim) -> Vec<(Seat, Vec<Outcome>)> {
+    pub(crate) fn run(&self, sim: &Sim) -> Vec<(Seat, Vec<Outcome>)> {
         sim.run(&self.setting, &NoWatch, self)
     }
 }
@@ -77,7 +79,7 @@ impl Program for Trial {
 }
 
 /// The median of a metric over all lanes and repetitions.
-pub fn median(outcomes: &[(Seat, Vec<Outcome>)], metric: &str) -> Option<f64> {
+pub(crate) fn median(outcomes: &[(Seat, Vec<Outcome>)], metric: &str) -> Option<f64> {
     let mut samples: Vec<f64> = outcomes
         .iter()
         .flat_map(|(_, outcomes)| outcomes)

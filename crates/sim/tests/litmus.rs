@@ -1,0 +1,106 @@
+//! What the simulator does is something that the model allows: outcomes(sim) is a subset.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::programs::Litmus;
+use fabric::{Discipline, NoWatch, Pod, Setting, Substrate};
+use model::WriteMode;
+use model::explore::{Outcome, Pruning, outcomes};
+use model::litmus;
+use sim::pod::PodFile;
+use sim::{Sim, pod};
+
+fn posted(mode: WriteMode) -> PodFile {
+    let mut file = pod::load("sc26-four-host").unwrap();
+    mode.name().clone_into(&mut file.write_mode.value);
+    if mode != WriteMode::Synchronous {
+        file.fence.posted_hold_ns.value = 900.0;
+    }
+    file
+}
+
+/// Skews in cycles of 0.4 ns: from all at once to one after the other.
+const SKEWS: [[u32; 4]; 12] = [
+    [0, 0, 0, 0],
+    [0, 700, 900, 900],
+    [700, 0, 800, 1_300],
+    [0, 1_500, 0, 2_000],
+    [1_500, 0, 2_500, 400],
+    [0, 2_200, 1_800, 1_700],
+    [0, 3_000, 3_100, 2_900],
+    [3_000, 0, 2_000, 3_300],
+    [0, 4_400, 3_700, 4_100],
+    [4_400, 0, 4_000, 1_000],
+    [0, 9_000, 9_000, 9_000],
+    [9_000, 0, 6_000, 12_000],
+];
+
+#[test]
+fn simulated_outcomes_are_allowed() {
+    for mode in [WriteMode::Synchronous, WriteMode::Posted] {
+        let file = posted(mode);
+        for (name, program) in litmus::all(mode) {
+            // Held writes multiply states; these are the programs that they can change.
+            let decides = name.starts_with("mp") || name == "sb+mfence";
+            if mode != WriteMode::Synchronous && !decides {
+                continue;
+            }
+            let allowed = outcomes(&program, Pruning::Relevant);
+            let hosts = program.threads.len() as u32;
+            let setting = Setting {
+                pod: Pod::new(hosts + 1, 1),
+                discipline: Discipline::DEFAULT,
+                host_bytes: 0,
+            };
+            let mut seen = BTreeSet::new();
+            for skews in SKEWS {
+                let sim = Sim::new(file.clone(), setting.pod);
+                let lanes = Litmus {
+                    program: &program,
+                    skews: skews.to_vec(),
+                };
+                let mut loads: Vec<_> = sim.run(&setting, &NoWatch, &lanes);
+                let (_, memory) = loads.pop().expect("the reader of the end comes last");
+                let loads = loads.into_iter().map(|(_, loads)| loads).collect();
+                seen.insert(Outcome { loads, memory });
+            }
+            let forbidden: Vec<_> = seen.difference(&allowed).collect();
+            assert!(forbidden.is_empty(), "{name} ({mode}): {forbidden:?}");
+        }
+    }
+}
+
+/// The simulator is not merely sequential: hazards that its likely choices contain do appear.
+#[test]
+fn likely_hazards_appear() {
+    let seen = |program: &model::explore::Program, skews: [u32; 4]| {
+        let setting = Setting {
+            pod: Pod::new(program.threads.len() as u32 + 1, 1),
+            discipline: Discipline::DEFAULT,
+            host_bytes: 0,
+        };
+        let sim = Sim::new(posted(WriteMode::Synchronous), setting.pod);
+        let lanes = Litmus {
+            program,
+            skews: skews.to_vec(),
+        };
+        let out = sim.run(&setting, &NoWatch, &lanes);
+        out.into_iter().map(|(_, loads)| loads).collect::<Vec<_>>()
+    };
+    let both = litmus::same_line(WriteMode::Synchronous, litmus::PUBLISH);
+    let clobbered = seen(&both, [0, 10, 0, 0]);
+    assert_eq!(
+        clobbered[2].iter().sum::<u64>(),
+        1,
+        "one host's word is lost: {clobbered:?}"
+    );
+    let unpublished = litmus::message_passing(
+        WriteMode::Synchronous,
+        litmus::By::Nothing,
+        litmus::PUBLISH,
+        Some(fabric::Fence::Full),
+    );
+    assert_eq!(seen(&unpublished, [0, 9_000, 0, 0])[1], [1, 0]);
+}
