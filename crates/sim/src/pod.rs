@@ -41,7 +41,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 #[derive(Debug, Error)]
 pub enum PodError {
     /// No such pod, and no such file.
-    #[error("no pod {name:?}{}; built in: {known}; or give the path of a pod file", near(.nearest))]
+    #[error("no pod {name:?}{}; built in: {known}; or give the path of a pod file", near(.nearest.as_deref()))]
     Unknown {
         /// As asked for.
         name: String,
@@ -59,7 +59,7 @@ pub enum PodError {
         source: std::io::Error,
     },
     /// A key that no pod has.
-    #[error("{pod}: no constant is called `{key}`{}; `dsmark pod show` lists them", near(.nearest))]
+    #[error("{pod}: no constant is called `{key}`{}; `dsmark pod show` lists them", near(.nearest.as_deref()))]
     UnknownKey {
         /// Which pod file.
         pod: String,
@@ -90,10 +90,8 @@ pub enum PodError {
     },
 }
 
-fn near(nearest: &Option<String>) -> String {
-    let hint = nearest
-        .as_ref()
-        .map(|name| format!(" (did you mean `{name}`?)"));
+fn near(nearest: Option<&str>) -> String {
+    let hint = nearest.map(|name| format!(" (did you mean `{name}`?)"));
     hint.unwrap_or_default()
 }
 
@@ -291,7 +289,8 @@ pub fn load(name: &str) -> Result<PodFile, PodError> {
     if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         return PodFile::parse(name, text);
     }
-    if !Path::new(name).extension().is_some_and(|end| end == "toml") && !name.contains('/') {
+    let is_path = name.contains('/') || Path::new(name).extension().is_some();
+    if !is_path {
         return Err(PodError::Unknown {
             name: name.to_owned(),
             nearest: nearest(name, built_in()),

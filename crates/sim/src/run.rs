@@ -13,7 +13,6 @@ use crate::agenda::NEVER;
 use crate::pod::PodFile;
 use crate::port::{SimPort, Turn};
 use crate::record::{Attribution, Recorder};
-use crate::timing::Time;
 use crate::world::World;
 
 /// Bytes of a lane's stack: workloads keep messages of tens of kilobytes there.
@@ -213,7 +212,7 @@ type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), (), R, &'s mut DefaultStack>;
 /// Resumes the earliest lane until all have ended, or one has panicked.
 fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec<End<R>> {
     let mut ends: Vec<End<R>> = lanes.iter().map(|_| None).collect();
-    while let Some((id, now)) = next_turn(world) {
+    while let Some(id) = next_turn(world) {
         let resumed = catch_unwind(AssertUnwindSafe(|| lanes[id].resume(())));
         match resumed {
             Ok(CoroutineResult::Yield(())) => continue,
@@ -225,21 +224,19 @@ fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec
                 break;
             }
         }
-        let mut world = world.borrow_mut();
-        world.agenda.set(id, NEVER);
-        world.progress = world.progress.max(now);
+        world.borrow_mut().agenda.set(id, NEVER);
     }
     let mut world = world.borrow_mut();
     world.arrive_until(NEVER);
     ends
 }
 
-fn next_turn(world: &RefCell<World>) -> Option<(usize, Time)> {
+fn next_turn(world: &RefCell<World>) -> Option<usize> {
     let mut world = world.borrow_mut();
     let (id, now) = world.agenda.earliest()?;
     world.arrive_until(now);
     world.open_turn(id);
-    Some((id, now))
+    Some(id)
 }
 
 /// A scope is the only safe way to a coroutine that borrows, so that many lanes are as many scopes

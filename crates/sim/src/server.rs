@@ -58,7 +58,7 @@ mod tests {
     use crate::pod;
 
     fn timing() -> Timing {
-        Timing::of(&pod::load("sc26-four-host").unwrap())
+        Timing::of(&pod::load("sc26-four-host").expect("built in"))
     }
 
     #[test]

@@ -24,7 +24,7 @@ struct Stream {
 #[derive(Debug)]
 pub(crate) struct Streams {
     distance: u32,
-    streams: [Stream; STREAMS],
+    followed: [Stream; STREAMS],
     oldest: usize,
     fills: [(u32, Time); FILLS],
     wanted: Option<(u32, u32)>,
@@ -34,7 +34,7 @@ impl Streams {
     pub(crate) fn new(distance: u32) -> Self {
         Self {
             distance: distance.min(FILLS as u32 - 1),
-            streams: [Stream::default(); STREAMS],
+            followed: [Stream::default(); STREAMS],
             oldest: 0,
             fills: [(u32::MAX, 0); FILLS],
             wanted: None,
@@ -46,12 +46,12 @@ impl Streams {
         if self.distance == 0 {
             return;
         }
-        let followed = self
-            .streams
+        let known = self
+            .followed
             .iter_mut()
             .find(|s| s.next == line && s.seen > 0);
-        let Some(stream) = followed else {
-            self.streams[self.oldest] = Stream {
+        let Some(stream) = known else {
+            self.followed[self.oldest] = Stream {
                 next: line + 1,
                 frontier: line + 1,
                 seen: 1,

@@ -9,7 +9,7 @@ pub(crate) struct Tags {
     sets: u32,
     ways: usize,
     /// Set by set, most recently used first.
-    tags: Vec<u32>,
+    lines: Vec<u32>,
 }
 
 impl Tags {
@@ -20,7 +20,7 @@ impl Tags {
             sets,
             ways: ways.max(1) as usize,
             // Grown when first used: most lanes of a large pod never touch most sets.
-            tags: Vec::new(),
+            lines: Vec::new(),
         }
     }
 
@@ -40,7 +40,7 @@ impl Tags {
     #[inline(always)]
     pub(crate) fn touch(&mut self, line: u32) -> bool {
         let start = self.start(line);
-        match self.tags.get(start) {
+        match self.lines.get(start) {
             Some(&first) if first == line => true,
             Some(_) => self.touch_other(start, line),
             None => false,
@@ -48,7 +48,7 @@ impl Tags {
     }
 
     fn touch_other(&mut self, start: usize, line: u32) -> bool {
-        let set = &mut self.tags[start..start + self.ways];
+        let set = &mut self.lines[start..start + self.ways];
         let Some(way) = set.iter().position(|&tag| tag == line) else {
             return false;
         };
@@ -61,11 +61,11 @@ impl Tags {
         if self.touch(line) {
             return None;
         }
-        if self.tags.is_empty() {
-            self.tags = vec![NOTHING; self.sets as usize * self.ways];
+        if self.lines.is_empty() {
+            self.lines = vec![NOTHING; self.sets as usize * self.ways];
         }
         let start = self.start(line);
-        let set = &mut self.tags[start..start + self.ways];
+        let set = &mut self.lines[start..start + self.ways];
         let gap = set.iter().position(|&tag| tag == NOTHING);
         let last = gap.unwrap_or(set.len() - 1);
         let victim = set[last];
@@ -78,8 +78,8 @@ impl Tags {
     #[inline(always)]
     pub(crate) fn remove(&mut self, line: u32) {
         let start = self.start(line);
-        if start < self.tags.len() {
-            let set = &mut self.tags[start..start + self.ways];
+        if start < self.lines.len() {
+            let set = &mut self.lines[start..start + self.ways];
             if let Some(way) = set.iter().position(|&tag| tag == line) {
                 set[way..].rotate_left(1);
                 let last = set.len() - 1;

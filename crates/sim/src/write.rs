@@ -167,7 +167,7 @@ impl World {
         if !lane.combining.iter().any(|entry| entry.line == line) {
             if lane.combining.len() == self.timing.write_combining {
                 let oldest = self.lanes[id].combining.remove(0);
-                self.send_nt(id, oldest);
+                self.send_nt(id, &oldest);
             }
             self.lanes[id].combining.push(Combining {
                 line,
@@ -196,14 +196,12 @@ impl World {
         self.lanes[id].combining.retain(|entry| entry.line != line);
         self.lanes[id].clock += self.timing.cycle;
         let content = Content::of_words(*words);
-        self.send_nt(
-            id,
-            Combining {
-                line,
-                content,
-                bytes: u64::MAX,
-            },
-        );
+        let whole = Combining {
+            line,
+            content,
+            bytes: u64::MAX,
+        };
+        self.send_nt(id, &whole);
     }
 
     /// What is written around the cache leaves it first.
@@ -224,18 +222,18 @@ impl World {
         }
         if let Some(place) = combining.iter().position(|entry| entry.line == line) {
             let entry = combining.remove(place);
-            self.send_nt(id, entry);
+            self.send_nt(id, &entry);
         }
     }
 
     /// Sends everything that this lane has combined, oldest first.
     pub(crate) fn write_out_all(&mut self, id: usize) {
         for entry in std::mem::take(&mut self.lanes[id].combining) {
-            self.send_nt(id, entry);
+            self.send_nt(id, &entry);
         }
     }
 
-    fn send_nt(&mut self, id: usize, entry: Combining) {
+    fn send_nt(&mut self, id: usize, entry: &Combining) {
         let lane = &mut self.lanes[id];
         let alone = lane.clock + self.timing.publish_nt;
         let complete = alone.max(lane.last_nt + self.timing.nt_line);

@@ -35,7 +35,7 @@ fn run(pod: &str, hosts: u32, body: impl Body) -> Vec<Vec<f64>> {
         discipline: Discipline::DEFAULT,
         host_bytes: 64,
     };
-    let sim = Sim::new(pod::load(pod).unwrap(), setting.pod);
+    let sim = Sim::new(pod::load(pod).expect("built in"), setting.pod);
     let out = sim.run(&setting, &NoWatch, &Timed { f: body });
     out.into_iter().map(|(_, times)| times).collect()
 }
@@ -126,15 +126,18 @@ fn the_first_look_after_a_peers_write_costs_more() {
     assert!((found[1][1] - 800.0).abs() < 1e-6, "{found:?}");
 }
 
+/// Each lane reads a megabyte of its own, from the first line to the last.
 struct Bulk;
 
+const BULK_WORDS: usize = 1 << 17;
+
 impl Body for Bulk {
-    fn run<P: HostAtomics>(&self, _: Seat, port: &P) -> Vec<f64> {
-        const LINES: usize = 1 << 14;
-        let all: Slice<u64> = words(LINES * 8);
-        let mut buffer = vec![0; LINES * 8];
-        let read = timed(port, || port.read_into(all.start(), &mut buffer));
-        vec![(LINES * 64) as f64 / read]
+    fn run<P: HostAtomics>(&self, seat: Seat, port: &P) -> Vec<f64> {
+        let first = seat.lane as usize * BULK_WORDS;
+        let own = words(8 * BULK_WORDS).range(first, first + BULK_WORDS);
+        let mut buffer = vec![0; BULK_WORDS];
+        let read = timed(port, || port.read_into(own.start(), &mut buffer));
+        vec![own.bytes() as f64 / read]
     }
 }
 
@@ -151,24 +154,24 @@ fn a_stream_keeps_its_lines_in_flight() {
     );
 }
 
-/// Many lanes share one link, and saturate it.
+/// Eight lanes would keep 51 GB/s in flight; the slowest part of the way, the device, gives 22.5.
 #[test]
-fn lanes_share_their_link() {
+fn lanes_of_one_host_saturate_what_they_share() {
     let setting = Setting {
         pod: Pod::new(1, 8),
         discipline: Discipline::NONE,
         host_bytes: 64,
     };
-    let mut file = pod::load("sc26-four-host").unwrap();
-    // Caches too small to serve one lane with what another has read.
-    for level in &mut file.cache {
-        level.size_bytes = 64 * 1024;
-    }
-    let sim = Sim::new(file, setting.pod);
+    let sim = Sim::new(pod::load("sc26-four-host").expect("built in"), setting.pod);
     let out = sim.run(&setting, &NoWatch, &Timed { f: Bulk });
-    let sum: f64 = out.iter().map(|(_, rates)| rates[0]).sum();
+    let rates = || out.iter().map(|(_, rates)| rates[0]);
     let device = sim.file().device.bandwidth_gb_per_s.value;
-    assert!(sum <= device * 8.0 && sum > device * 0.5, "{sum} GB/s");
+    let slowest = rates().fold(f64::INFINITY, f64::min);
+    let bound = device * 1.001;
+    assert!(
+        slowest * 8.0 <= bound && slowest * 8.0 > 0.7 * device,
+        "{slowest} GB/s a lane"
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn every_reported_span_is_split_without_rest() {
         rounds: 30,
     };
     let trial = Trial::new(Pod::new(2, 1), params, false);
-    let sim = Sim::new(pod::load("sc26-four-host").unwrap(), trial.pod).recording();
+    let sim = Sim::new(pod::load("sc26-four-host").expect("built in"), trial.pod).recording();
     trial.run(&sim);
     let attribution = sim.attribution().expect("it was recorded");
     let leader = Seat { host: 0, lane: 0 };

@@ -17,7 +17,7 @@ fn setting(hosts: u32, lanes: u32) -> Setting {
 }
 
 fn sim(pod: Pod) -> Sim {
-    Sim::new(pod::load("sc26-four-host").unwrap(), pod)
+    Sim::new(pod::load("sc26-four-host").expect("built in"), pod)
 }
 
 fn panic_of(f: impl FnOnce()) -> String {
@@ -176,7 +176,7 @@ fn atomics_on_the_pool_need_hardware_coherence() {
         text.contains("each host's cache would do its own"),
         "{text}"
     );
-    let file = pod::load("coherent-four-host").unwrap();
+    let file = pod::load("coherent-four-host").expect("built in");
     let out = Sim::new(file, setting.pod).run(&setting, &NoWatch, &AtomicOnPool);
     assert!(out.iter().all(|(_, sum)| *sum == 40), "{out:?}");
 }

@@ -13,7 +13,7 @@ use sim::pod::PodFile;
 use sim::{Sim, pod};
 
 fn posted(mode: WriteMode) -> PodFile {
-    let mut file = pod::load("sc26-four-host").unwrap();
+    let mut file = pod::load("sc26-four-host").expect("built in");
     mode.name().clone_into(&mut file.write_mode.value);
     if mode != WriteMode::Synchronous {
         file.fence.posted_hold_ns.value = 900.0;

@@ -33,7 +33,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 /// A pod whose caches are so small that lines leave them in a program of forty operations.
 fn file(name: &str, small: bool) -> sim::pod::PodFile {
-    let mut file = pod::load(name).unwrap();
+    let mut file = pod::load(name).expect("built in");
     if small {
         for (level, lines) in file.cache.iter_mut().zip([2, 4, 4]) {
             level.size_bytes = lines * 64;
@@ -76,7 +76,7 @@ proptest! {
 
 #[test]
 fn visibility_agrees_too() {
-    let file = pod::load("multi-headed-three-host").unwrap();
+    let file = pod::load("multi-headed-three-host").expect("built in");
     for publish in [PublishBy::ClFlushOpt, PublishBy::StoreNt] {
         let params = Params {
             publish,

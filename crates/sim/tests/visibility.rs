@@ -19,7 +19,7 @@ fn params(publish: PublishBy, observe: ObserveBy, lines: u32) -> Params {
 #[test]
 fn every_pod_runs_every_method_and_twice_the_same() {
     for name in pod::built_in().filter(|name| *name != "direct-attach-one-host") {
-        let file = pod::load(name).unwrap();
+        let file = pod::load(name).expect("built in");
         let coherent = file.coherence.value == Coherence::Hardware;
         for &publish in PublishBy::ALL {
             for lines in [1, 4] {
