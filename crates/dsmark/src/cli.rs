@@ -38,6 +38,11 @@ pub(crate) enum Command {
     /// Format, show or reset a region
     #[command(subcommand)]
     Region(Region),
+    /// Check this machine, or one device, and say what to do about what disturbs a measurement
+    #[command(
+        after_help = "Example:\n  dsmark doctor\n  dsmark doctor --device /dev/dax0.0 --json"
+    )]
+    Doctor(Doctor),
     /// One host process; started by `run` and `measure`
     #[command(hide = true)]
     Host,
@@ -115,6 +120,16 @@ pub(crate) struct Layout {
     /// A parameter
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Check this path instead of the machine: /dev/daxX.Y, or a file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) device: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,

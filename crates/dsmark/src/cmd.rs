@@ -1,5 +1,6 @@
 //! One file per sub-command.
 
+mod doctor;
 mod host;
 mod layout;
 mod list;
@@ -18,6 +19,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::List { json } => list::list(json),
         Command::Layout(args) => layout::layout(&args),
         Command::Region(args) => region::region(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Host => host::host(),
     }
 }

@@ -7,6 +7,7 @@
 mod build;
 mod cli;
 mod cmd;
+mod doctor;
 mod failure;
 mod job;
 #[cfg(target_arch = "x86_64")]

@@ -10,6 +10,7 @@ use anyhow::Context;
 use crate::cli::Doctor;
 use crate::doctor::{Probed, Processor, Scene, Status, check_machine, check_path, print};
 use crate::failure::Failure;
+use crate::out;
 
 pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
     let scene = Scene::new(Path::new("/"), Processor::here());
@@ -21,12 +22,14 @@ pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
             check_path(&scene, &path, probe)
         }
     };
-    if args.json {
-        println!("{}", report.to_json());
+    let mut text = if args.json {
+        report.to_json().to_string()
     } else {
         let coloured = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        println!("{}", print(&report, coloured));
-    }
+        print(&report, coloured)
+    };
+    text.push('\n');
+    out::print(&text)?;
     match report.count(Status::Fail) {
         0 => Ok(()),
         fails => Err(Failure::Measured(format!(

@@ -1,7 +1,7 @@
 //! What confines this process: limits, cgroups, a container, a hypervisor.
 
 use super::Scene;
-use super::finding::{Finding, Status, about};
+use super::finding::{Finding, Status, about, size};
 use super::tree::Tree;
 
 /// 64 hosts with three pipes each, a region and a results directory, and as many again to spare.
@@ -9,7 +9,11 @@ const OPEN_FILES_NEEDED: u64 = 512;
 
 pub(super) fn check_limits(scene: &Scene) -> Vec<Finding> {
     let limits = scene.tree.text("proc/self/limits").unwrap_or_default();
-    vec![open_files(&limits), address_space(&limits), locked_memory(&limits)]
+    vec![
+        open_files(&limits),
+        address_space(&limits),
+        locked_memory(&limits),
+    ]
 }
 
 /// The soft limit of that name in bytes or pieces; none if it is unlimited or unknown.
@@ -33,16 +37,21 @@ fn open_files(limits: &str) -> Finding {
 
 fn address_space(limits: &str) -> Finding {
     let limit = soft_limit(limits, "Max address space");
-    let status = if limit.is_some() { Status::Warn } else { Status::Ok };
+    let status = if limit.is_some() {
+        Status::Warn
+    } else {
+        Status::Ok
+    };
     let means = "every host maps the whole region, however little of it a run uses";
     Finding::new(status, "address space", or_unlimited(limit), means).remedy("ulimit -v unlimited")
 }
 
 fn locked_memory(limits: &str) -> Finding {
     let limit = soft_limit(limits, "Max locked memory");
+    let in_bytes = limit.map_or_else(|| "unlimited".into(), size);
     let means = "dsmark locks nothing: device memory is never swapped, and a stand-in is touched \
                  before it is timed";
-    Finding::new(Status::Ok, "locked memory", or_unlimited(limit), means)
+    Finding::new(Status::Ok, "locked memory", in_bytes, means)
 }
 
 pub(super) fn check(scene: &Scene) -> Vec<Finding> {
@@ -98,11 +107,17 @@ fn allowed(scene: &Scene) -> Finding {
         return Finding::new(Status::Note, "CPUs and nodes", found, means).remedy("mount /proc");
     };
     let online = scene.tree.word("sys/devices/system/cpu/online");
-    let narrowed = online.as_ref().is_ok_and(|online| count(online) > count(&cpus));
+    let narrowed = online
+        .as_ref()
+        .is_ok_and(|online| count(online) > count(&cpus));
     let memory_nodes = scene.tree.word("sys/devices/system/node/has_memory");
     let fewer_nodes = memory_nodes.is_ok_and(|all| count(&all) > count(&nodes));
     let found = format!("CPUs {cpus}, memory of nodes {nodes}");
-    let status = if narrowed || fewer_nodes { Status::Note } else { Status::Ok };
+    let status = if narrowed || fewer_nodes {
+        Status::Note
+    } else {
+        Status::Ok
+    };
     Finding::new(status, "CPUs and nodes", found, means)
         .remedy("widen the cpuset of the container or job, or run without taskset and numactl")
         .rows(&[15])
@@ -128,7 +143,10 @@ fn memory_limit(tree: &Tree) -> Finding {
         (Some(limit), Some(total)) if limit < total => {
             (Status::Note, format!("{} by cgroup", about(limit)))
         }
-        _ => (Status::Ok, "no cgroup limit below the machine's memory".to_owned()),
+        _ => (
+            Status::Ok,
+            "no cgroup limit below the machine's memory".to_owned(),
+        ),
     };
     Finding::new(status, "memory limit", found, means)
         .remedy("raise memory.max of the cgroup (docker run --memory), or ask for smaller regions")
@@ -136,13 +154,15 @@ fn memory_limit(tree: &Tree) -> Finding {
 
 fn scene_memory(tree: &Tree) -> Option<u64> {
     let text = tree.text("proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 fn cpu_quota(tree: &Tree) -> Finding {
-    let means = "a process that used its quota is stopped for the rest of the period, up to 100 ms, \
-                 in the middle of a handover";
+    let means = "a process that used its quota is stopped for the rest of the period, up to 100 \
+                 ms, in the middle of a handover";
     let limits = ancestors(tree, "")
         .filter_map(|at| tree.word(&format!("{at}/cpu.max")).ok())
         .filter(|max| !max.starts_with("max"));
@@ -163,8 +183,8 @@ fn cpu_quota(tree: &Tree) -> Finding {
 
 /// The lowest limit of this process's cgroup and those around it, in bytes.
 fn tightest(tree: &Tree, controller: &str, file: &str) -> Option<u64> {
-    let limits = ancestors(tree, controller)
-        .filter_map(|at| tree.number(&format!("{at}/{file}")).ok());
+    let limits =
+        ancestors(tree, controller).filter_map(|at| tree.number(&format!("{at}/{file}")).ok());
     limits.min()
 }
 

@@ -33,9 +33,14 @@ fn memory(tree: &Tree, name: &str) -> Finding {
         serial.as_deref().unwrap_or("unknown"),
         size(bytes("ram")),
         size(bytes("pmem")),
-        tree.word(&format!("{at}/numa_node")).unwrap_or_else(|_| "unknown".into()),
+        tree.word(&format!("{at}/numa_node"))
+            .unwrap_or_else(|_| "unknown".into()),
     );
-    let status = if serial.is_some() { Status::Ok } else { Status::Note };
+    let status = if serial.is_some() {
+        Status::Ok
+    } else {
+        Status::Note
+    };
     let means = "the serial is what tells two hosts that they map the same memory";
     Finding::new(status, name, found, means)
         .remedy("compare by hand which device each host maps: `cxl list -M` on each")
@@ -54,8 +59,8 @@ fn hidden(tree: &Tree, memories: usize) -> Finding {
     let pci = "sys/bus/pci/devices";
     let mut devices = tree.names(pci);
     devices.retain(|name| tree.word(&format!("{pci}/{name}/class")) == Ok(PCI_CLASS.into()));
-    let means = "without a driver, or behind a legacy firmware mode, a device is ordinary memory of \
-                 the host and never becomes a DAX device";
+    let means = "without a driver, or behind a legacy firmware mode, a device is ordinary memory \
+                 of the host and never becomes a DAX device";
     if devices.len() > memories {
         let found = format!(
             "{} on PCI ({}), {memories} on the cxl bus",
@@ -109,20 +114,35 @@ fn no_region(scene: &Scene, decoders: &[String], memories: &[String]) -> Finding
     } else {
         Status::Note
     };
-    Finding::new(status, "CXL regions", found, means).remedy(remedy).rows(&[2])
+    Finding::new(status, "CXL regions", found, means)
+        .remedy(remedy)
+        .rows(&[2])
 }
 
 fn region(tree: &Tree, name: &str) -> Finding {
     let at = format!("{ALL}/{name}");
-    let ways = tree.word(&format!("{at}/interleave_ways")).unwrap_or_else(|_| "?".into());
+    let ways = tree
+        .word(&format!("{at}/interleave_ways"))
+        .unwrap_or_else(|_| "?".into());
     let bytes = tree.number(&format!("{at}/size"));
     let committed = tree.word(&format!("{at}/commit")) == Ok("1".into());
-    let targets: Vec<_> = targets(tree, name).into_iter().map(|it| it.memory).collect();
+    let targets: Vec<_> = targets(tree, name)
+        .into_iter()
+        .map(|it| it.memory)
+        .collect();
     let found = format!(
         "{}, {}, {ways}-way over {}",
-        if committed { "committed" } else { "not committed" },
+        if committed {
+            "committed"
+        } else {
+            "not committed"
+        },
         bytes.map_or_else(|why| why, size),
-        if targets.is_empty() { "unknown devices".into() } else { targets.join(", ") },
+        if targets.is_empty() {
+            "unknown devices".into()
+        } else {
+            targets.join(", ")
+        },
     );
     let status = if committed { Status::Ok } else { Status::Warn };
     let means = "decoders route addresses to devices only once the region is committed";
@@ -162,8 +182,8 @@ fn targets(tree: &Tree, region: &str) -> Vec<Target> {
         .collect()
 }
 
-const ALIAS_MEANS: &str = "two names of the same bytes: a run on each would overwrite the other, and \
-                           a kernel warning about it is no crash";
+const ALIAS_MEANS: &str = "two names of the same bytes: a run on each would overwrite the other, \
+                           and a kernel warning about it is no crash";
 
 /// The same device twice on the cxl bus, as a multi-headed device with two links to one host is.
 fn aliased_memories(tree: &Tree, memories: &[String]) -> Finding {
@@ -204,8 +224,14 @@ pub(super) fn aliased_devices(scene: &Scene, devices: &[Device]) -> Vec<Finding>
             if region == other_region {
                 continue;
             }
-            let shared = targets.iter().find(|it| others.iter().any(|other| overlap(it, other)));
-            if let Some(Target { serial: Some(serial), .. }) = shared {
+            let shared = targets
+                .iter()
+                .find(|it| others.iter().any(|other| overlap(it, other)));
+            if let Some(Target {
+                serial: Some(serial),
+                ..
+            }) = shared
+            {
                 let found = format!("{name} and {other} show the same bytes of serial {serial}");
                 findings.push(
                     Finding::new(Status::Warn, "DAX aliases", found, ALIAS_MEANS)

@@ -73,7 +73,10 @@ impl Device {
 
     pub(super) fn all(tree: &Tree) -> Vec<Self> {
         let names = tree.names(DEVICES);
-        names.iter().filter_map(|name| Self::read(tree, name)).collect()
+        names
+            .iter()
+            .filter_map(|name| Self::read(tree, name))
+            .collect()
     }
 }
 
@@ -86,7 +89,9 @@ fn blocks(tree: &Tree, node: u64, span: Option<(u64, u64)>) -> Blocks {
     for name in tree.numbered(&all, "memory") {
         let at = format!("{all}/{name}");
         let index = name.trim_start_matches("memory").parse::<u64>().ok();
-        let start = index.zip(block_bytes.as_ref().ok()).map(|(index, bytes)| index * bytes);
+        let start = index
+            .zip(block_bytes.as_ref().ok())
+            .map(|(index, bytes)| index * bytes);
         if let (Some((first, bytes)), Some(start)) = (span, start)
             && !(first..first.saturating_add(bytes)).contains(&start)
         {
@@ -113,7 +118,10 @@ pub(super) fn check(scene: &Scene) -> Vec<Finding> {
         if device.mode == Mode::Devdax {
             findings.push(extent(device));
             findings.extend(permission(&scene.tree, device));
-            findings.push(holders::of_path(&scene.tree, &format!("/dev/{}", device.name)));
+            findings.push(holders::of_path(
+                &scene.tree,
+                &format!("/dev/{}", device.name),
+            ));
         }
     }
     findings.extend(cxl::aliased_devices(scene, &devices));
@@ -130,8 +138,8 @@ fn none(scene: &Scene) -> Finding {
                  real, but no stale value ever appears";
     Finding::new(Status::Note, "DAX devices", found, means)
         .remedy(
-            "see the checks of CXL and firmware; with a region: daxctl list, and on kernels \
-             without the driver: modprobe device_dax",
+            "follow the checks of CXL and firmware below, then modprobe device_dax; `daxctl list` \
+             shows what there is",
         )
         .rows(&[2, 11])
 }
@@ -139,8 +147,13 @@ fn none(scene: &Scene) -> Finding {
 /// Mode, and the way from system-ram back to a node that can be mapped.
 pub(super) fn mode(scene: &Scene, device: &Device) -> Finding {
     let Device { name, mode, .. } = device;
-    let at = device.size.as_ref().map_or_else(Clone::clone, |bytes| size(*bytes));
-    let node = device.target_node.map_or_else(String::new, |it| format!(", NUMA node {it}"));
+    let at = device
+        .size
+        .as_ref()
+        .map_or_else(Clone::clone, |bytes| size(*bytes));
+    let node = device
+        .target_node
+        .map_or_else(String::new, |it| format!(", NUMA node {it}"));
     let check = format!("{name} mode");
     let means = "only a device in devdax mode has a node that every host maps; the kernel uses one \
                  in system-ram mode as ordinary memory of this host";
@@ -149,10 +162,14 @@ pub(super) fn mode(scene: &Scene, device: &Device) -> Finding {
             Finding::new(Status::Ok, check, format!("devdax, {at}{node}"), means).rows(&[1, 5])
         }
         Mode::SystemRam => {
-            let Blocks { total, online, unmovable } = device.blocks;
-            let users = device.target_node.map_or_else(String::new, |node| {
-                holders::of_node(&scene.tree, node)
-            });
+            let Blocks {
+                total,
+                online,
+                unmovable,
+            } = device.blocks;
+            let users = device
+                .target_node
+                .map_or_else(String::new, |node| holders::of_node(&scene.tree, node));
             let found = format!(
                 "system-ram, {at}{node}; {online} of {total} memory blocks online, {unmovable} of \
                  them outside the movable zone{users}"
@@ -213,7 +230,10 @@ pub(super) fn extent(device: &Device) -> Finding {
         }
         _ => {
             return Finding::new(Status::Fail, check, "size or align is 0", means)
-                .remedy(format!("daxctl reconfigure-device --size=SIZE {}", device.name))
+                .remedy(format!(
+                    "daxctl reconfigure-device --size=SIZE {}",
+                    device.name
+                ))
                 .rows(&[3, 4]);
         }
     };
@@ -225,11 +245,18 @@ pub(super) fn extent(device: &Device) -> Finding {
     );
     if bytes < align {
         return Finding::new(Status::Fail, check, found, means)
-            .remedy(format!("daxctl reconfigure-device --size={align} {}", device.name))
+            .remedy(format!(
+                "daxctl reconfigure-device --size={align} {}",
+                device.name
+            ))
             .rows(&[3, 4]);
     }
     let small_pages = align < 2 << 20;
-    let status = if slack > 0 || small_pages { Status::Note } else { Status::Ok };
+    let status = if slack > 0 || small_pages {
+        Status::Note
+    } else {
+        Status::Ok
+    };
     let remedy = if small_pages {
         format!(
             "4 KiB pages miss the TLB on every few lines: daxctl reconfigure-device \
@@ -242,7 +269,9 @@ pub(super) fn extent(device: &Device) -> Finding {
             bytes - slack
         )
     };
-    Finding::new(status, check, found, means).remedy(remedy).rows(&[3, 4])
+    Finding::new(status, check, found, means)
+        .remedy(remedy)
+        .rows(&[3, 4])
 }
 
 /// Who may open the node; none if there is no node to look at.
@@ -256,10 +285,17 @@ pub(super) fn permission(tree: &Tree, device: &Device) -> Option<Finding> {
          dax $USER ({path} then survives reboots; chmod does not)"
     );
     let (status, found) = match tree.access(&path) {
-        Err(why) => (Status::Warn, format!("{why}: no node, though the mode is devdax")),
+        Err(why) => (
+            Status::Warn,
+            format!("{why}: no node, though the mode is devdax"),
+        ),
         Ok(access) => judge(access),
     };
-    Some(Finding::new(status, check, found, means).remedy(rule).rows(&[17]))
+    Some(
+        Finding::new(status, check, found, means)
+            .remedy(rule)
+            .rows(&[17]),
+    )
 }
 
 fn judge(Access { mode, uid, gid }: Access) -> (Status, String) {

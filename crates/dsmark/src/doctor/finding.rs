@@ -119,7 +119,10 @@ fn to_json(group: &str, finding: &Finding) -> Value {
 /// Bytes in the largest binary unit that does not round them.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match units.iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0) {
+    match units
+        .iter()
+        .find(|(unit, _)| bytes >= *unit && bytes % unit == 0)
+    {
         Some((unit, name)) => format!("{} {name}", bytes / unit),
         None => format!("{bytes} bytes"),
     }
@@ -137,11 +140,16 @@ mod tests {
     #[test]
     fn one_object_holds_findings_and_summary() {
         let mut report = Report::default();
-        let bad = Finding::new(Status::Fail, "x", "y", "z").remedy("w").rows(&[1, 5]);
+        let bad = Finding::new(Status::Fail, "x", "y", "z")
+            .remedy("w")
+            .rows(&[1, 5]);
         let good = Finding::new(Status::Ok, "a", "b", "c").remedy("never said");
         report.add("group", vec![bad, good]);
         let json = report.to_json();
-        assert_eq!(json["summary"], json!({"ok": 1, "note": 0, "warn": 0, "fail": 1, "usable": false}));
+        assert_eq!(
+            json["summary"],
+            json!({"ok": 1, "note": 0, "warn": 0, "fail": 1, "usable": false})
+        );
         assert_eq!(json["findings"][0]["pain_point"], json!([1, 5]));
         assert_eq!(json["findings"][0]["remedy"], "w");
         assert_eq!(json["findings"][1]["remedy"], Value::Null);

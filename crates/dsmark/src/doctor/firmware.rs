@@ -17,7 +17,8 @@ pub(super) fn check(scene: &Scene) -> Vec<Finding> {
 fn soft_reserved(scene: &Scene) -> Finding {
     let tree = &scene.tree;
     let ranges = count_soft_reserved(tree);
-    let ignored = command_line(tree).any(|word| word.starts_with("efi=") && word.contains("nosoftreserve"));
+    let ignored =
+        command_line(tree).any(|word| word.starts_with("efi=") && word.contains("nosoftreserve"));
     let no_devices = tree.names(DEVICES).is_empty();
     let conventional = memory_without_cpus(scene) && no_devices;
     let means = "memory marked specific purpose becomes a DAX device; unmarked, it is ordinary \
@@ -25,9 +26,8 @@ fn soft_reserved(scene: &Scene) -> Finding {
     let check = "soft-reserved memory";
     let finding = if ignored {
         let found = "efi=nosoftreserve on the kernel's command line: the mark is ignored";
-        Finding::new(Status::Warn, check, found, means).remedy(
-            "remove efi=nosoftreserve from the boot loader's configuration and reboot",
-        )
+        Finding::new(Status::Warn, check, found, means)
+            .remedy("remove efi=nosoftreserve from the boot loader's configuration and reboot")
     } else if ranges > 0 && no_devices {
         let found = format!("{ranges} ranges, but no DAX device");
         Finding::new(Status::Warn, check, found, means)
@@ -48,18 +48,25 @@ fn soft_reserved(scene: &Scene) -> Finding {
 
 fn count_soft_reserved(tree: &Tree) -> usize {
     let iomem = tree.text("proc/iomem").unwrap_or_default();
-    let listed = iomem.lines().filter(|line| line.trim_end().ends_with(": Soft Reserved"));
+    let listed = iomem
+        .lines()
+        .filter(|line| line.trim_end().ends_with(": Soft Reserved"));
     listed.count()
 }
 
 fn command_line(tree: &Tree) -> impl Iterator<Item = String> {
     let line = tree.text("proc/cmdline").unwrap_or_default();
-    line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().into_iter()
+    line.split_whitespace()
+        .map(str::to_owned)
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn memory_without_cpus(scene: &Scene) -> bool {
     let nodes = scene.host.numa_nodes.iter().flatten();
-    nodes.into_iter().any(|node| node.cpus.is_empty() && node.memory_bytes > 0)
+    nodes
+        .into_iter()
+        .any(|node| node.cpus.is_empty() && node.memory_bytes > 0)
 }
 
 /// What happens to memory that appears, a DAX device in system-ram mode included.

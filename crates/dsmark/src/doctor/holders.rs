@@ -32,7 +32,9 @@ pub(super) fn of_path(tree: &Tree, path: &str) -> Finding {
     }
     let found = format!("{}{unseen}", listed(&holding));
     Finding::new(Status::Warn, check, found, means)
-        .remedy("end these processes, or let their run finish (dsmark region show says whose it is)")
+        .remedy(
+            "end these processes, or let their run finish (dsmark region show says whose it is)",
+        )
         .rows(&[1, 8])
 }
 
@@ -84,7 +86,12 @@ fn named(tree: &Tree, pid: &str) -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let first = names
+        .iter()
+        .take(NAMED)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => first,
         more => format!("{first} and {more} more"),

@@ -21,13 +21,22 @@ fn numa(scene: &Scene) -> Finding {
     let means = "a node without CPUs is memory that only a link reaches, so likely CXL; lanes and \
                  DRAM baselines belong on one node with CPUs";
     let Some(nodes) = &scene.host.numa_nodes else {
-        return Finding::new(Status::Note, "NUMA nodes", scene.why_not("numa_nodes"), means)
-            .remedy("use a kernel with CONFIG_NUMA; see `numactl -H`")
-            .rows(&[15]);
+        return Finding::new(
+            Status::Note,
+            "NUMA nodes",
+            scene.why_not("numa_nodes"),
+            means,
+        )
+        .remedy("use a kernel with CONFIG_NUMA; see `numactl -H`")
+        .rows(&[15]);
     };
     let found: Vec<_> = nodes.iter().map(describe).collect();
     let with_cpus = nodes.iter().filter(|node| !node.cpus.is_empty()).count();
-    let status = if with_cpus > 1 { Status::Note } else { Status::Ok };
+    let status = if with_cpus > 1 {
+        Status::Note
+    } else {
+        Status::Ok
+    };
     Finding::new(status, "NUMA nodes", found.join("; "), means)
         .remedy("run under numactl --cpunodebind=N --membind=N with the node nearest to the device")
         .rows(&[15])
@@ -58,7 +67,11 @@ fn transparent_huge_pages(scene: &Scene) -> Finding {
             .remedy("records say that it is unknown")
             .rows(&[15]);
     };
-    let status = if choice == "always" { Status::Note } else { Status::Ok };
+    let status = if choice == "always" {
+        Status::Note
+    } else {
+        Status::Ok
+    };
     Finding::new(status, check, choice, means)
         .remedy("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
         .rows(&[15])
@@ -74,15 +87,29 @@ fn huge_pages(scene: &Scene) -> Finding {
         None => (Status::Note, scene.why_not("huge_pages")),
         Some(pools) => {
             let pool = |pool: &record::machine::HugePages| {
-                format!("{} of {} free ({})", pool.free, pool.total, size(pool.page_bytes))
+                format!(
+                    "{} of {} free ({})",
+                    pool.free,
+                    pool.total,
+                    size(pool.page_bytes)
+                )
             };
             let any = pools.iter().any(|pool| pool.free > 0);
             let status = if any { Status::Ok } else { Status::Note };
             let listed: Vec<_> = pools.iter().map(pool).collect();
-            (status, if listed.is_empty() { "no pool".into() } else { listed.join(", ") })
+            (
+                status,
+                if listed.is_empty() {
+                    "no pool".into()
+                } else {
+                    listed.join(", ")
+                },
+            )
         }
     };
-    Finding::new(status, "huge pages", found, means).remedy(remedy).rows(&[15])
+    Finding::new(status, "huge pages", found, means)
+        .remedy(remedy)
+        .rows(&[15])
 }
 
 /// Bytes of /dev/shm: all, and free.
@@ -99,7 +126,11 @@ fn shared_memory(space: Result<(u64, u64), String>) -> Finding {
     let (status, found) = match space {
         Err(why) => (Status::Note, why),
         Ok((all, free)) => {
-            let status = if free < SMALL_SHM_BYTES { Status::Note } else { Status::Ok };
+            let status = if free < SMALL_SHM_BYTES {
+                Status::Note
+            } else {
+                Status::Ok
+            };
             (status, format!("{} of {} free", about(free), about(all)))
         }
     };

@@ -58,7 +58,10 @@ fn check_device(
     }
     let mut findings = vec![mode, dax::extent(device)];
     findings.extend(dax::permission(&scene.tree, device));
-    findings.push(holders::of_path(&scene.tree, &format!("/dev/{}", device.name)));
+    findings.push(holders::of_path(
+        &scene.tree,
+        &format!("/dev/{}", device.name),
+    ));
     findings.push(header(path, probe(path)));
     findings
 }
@@ -95,7 +98,9 @@ fn kind(scene: &Scene, path: &Path) -> Finding {
     } else {
         "name a /dev/daxX.Y node (`daxctl list`), or a file that exists and has a size"
     };
-    Finding::new(status, "kind", found, means).remedy(remedy).rows(&[5, 6])
+    Finding::new(status, "kind", found, means)
+        .remedy(remedy)
+        .rows(&[5, 6])
 }
 
 fn filesystem(magic: u64) -> Option<&'static str> {
@@ -109,8 +114,8 @@ fn filesystem(magic: u64) -> Option<&'static str> {
 /// What the region holds, and whether touching it works at all.
 fn header(path: &Path, probed: Probed) -> Finding {
     let name = path.display();
-    let means = "device memory keeps the last run: a run trusts nothing before its own cookie stands \
-                 there, and refuses a region whose hosts still beat";
+    let means = "device memory keeps the last run: a run trusts nothing before its own cookie \
+                 stands there, and refuses a region whose hosts still beat";
     let seen = match probed {
         Probed::Header(seen) => seen,
         Probed::Refused(why) => {
@@ -123,12 +128,16 @@ fn header(path: &Path, probed: Probed) -> Finding {
             let touch = "mapping worked, but the first load or flush killed the process: the \
                          device is not in a mode that serves them";
             return Finding::new(Status::Fail, "mapping", how, touch)
-                .remedy(format!("daxctl list -d {name}; see dmesg for a machine check"))
+                .remedy(format!(
+                    "daxctl list -d {name}; see dmesg for a machine check"
+                ))
                 .rows(&[4, 5]);
         }
     };
     let (status, found, remedy) = judge(&seen, &name.to_string());
-    Finding::new(status, "region header", found, means).remedy(remedy).rows(&[8, 18])
+    Finding::new(status, "region header", found, means)
+        .remedy(remedy)
+        .rows(&[8, 18])
 }
 
 fn judge(seen: &Value, name: &str) -> (Status, String, String) {
@@ -143,13 +152,25 @@ fn judge(seen: &Value, name: &str) -> (Status, String, String) {
         let force = format!("if nothing in it is needed: dsmark region format --force {name}");
         (Status::Warn, condition, force)
     } else if condition.contains("version") {
-        (Status::Warn, condition, format!("dsmark region format {name}"))
+        (
+            Status::Warn,
+            condition,
+            format!("dsmark region format {name}"),
+        )
     } else if ["running", "gathering"].contains(&state) {
         let found = format!("run {cookie:016x} never ended, and no host beats");
-        (Status::Note, found, format!("harmless; dsmark region reset {name} forgets it"))
+        (
+            Status::Note,
+            found,
+            format!("harmless; dsmark region reset {name} forgets it"),
+        )
     } else {
         let last = if state.is_empty() { "" } else { ", last run: " };
-        (Status::Ok, format!("{condition}{last}{state}"), String::new())
+        (
+            Status::Ok,
+            format!("{condition}{last}{state}"),
+            String::new(),
+        )
     }
 }
 
@@ -164,7 +185,9 @@ mod tests {
 
     fn status_of(findings: &[Finding], check: &str) -> Status {
         let found = findings.iter().find(|it| it.check == check);
-        found.unwrap_or_else(|| panic!("no {check} in {findings:?}")).status
+        found
+            .unwrap_or_else(|| panic!("no {check} in {findings:?}"))
+            .status
     }
 
     fn blank(_: &Path) -> Probed {
@@ -175,7 +198,10 @@ mod tests {
     fn a_healthy_device_has_nothing_to_remedy() {
         let fake = Fake::healthy();
         let findings = check(&fake.scene(), Path::new(NODE), blank);
-        assert!(findings.iter().all(|it| it.status == Status::Ok), "{findings:#?}");
+        assert!(
+            findings.iter().all(|it| it.status == Status::Ok),
+            "{findings:#?}"
+        );
         assert_eq!(findings.len(), 5);
     }
 
@@ -211,12 +237,22 @@ mod tests {
     fn headers_are_judged_by_who_may_be_disturbed() {
         let judged = |condition: &str, state: &str, alive| {
             let run = json!({"state": state, "cookie": 7});
-            judge(&json!({"condition": condition, "run": run, "alive": alive}), "x").0
+            judge(
+                &json!({"condition": condition, "run": run, "alive": alive}),
+                "x",
+            )
+            .0
         };
         assert_eq!(judged("formatted", "running", true), Status::Warn);
         assert_eq!(judged("formatted", "running", false), Status::Note);
         assert_eq!(judged("formatted", "ended", false), Status::Ok);
-        assert_eq!(judged("not a dsmark region (first word 0x1)", "", false), Status::Warn);
-        assert_eq!(judged("formatted, header version 9", "", false), Status::Warn);
+        assert_eq!(
+            judged("not a dsmark region (first word 0x1)", "", false),
+            Status::Warn
+        );
+        assert_eq!(
+            judged("formatted, header version 9", "", false),
+            Status::Warn
+        );
     }
 }

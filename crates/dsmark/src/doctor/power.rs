@@ -7,15 +7,23 @@ use super::finding::{Finding, Status};
 const SLOW_EXIT_US: u64 = 10;
 
 pub(super) fn check(scene: &Scene) -> Vec<Finding> {
-    vec![governor(scene), uncore(scene), idle(scene), prefetchers(scene)]
+    vec![
+        governor(scene),
+        uncore(scene),
+        idle(scene),
+        prefetchers(scene),
+    ]
 }
 
 fn governor(scene: &Scene) -> Finding {
     let means = "a core that changes its frequency changes every latency that its caches serve";
     let Some(governors) = &scene.host.governors else {
-        let found = format!("{}; perhaps the hypervisor decides", scene.why_not("governors"));
+        let found = format!(
+            "{}; perhaps the hypervisor decides",
+            scene.why_not("governors")
+        );
         return Finding::new(Status::Note, "governor", found, means)
-            .remedy("on the host of this guest: cpupower frequency-set -g performance")
+            .remedy("cpupower frequency-set -g performance; for a guest, on its host")
             .rows(&[16]);
     };
     let fixed = governors.iter().all(|it| it == "performance");
@@ -43,7 +51,11 @@ fn uncore(scene: &Scene) -> Finding {
     let ranges: Vec<_> = packages
         .iter()
         .map(|package| {
-            let khz = |which| scene.tree.number(&format!("{all}/{package}/{which}_freq_khz"));
+            let khz = |which| {
+                scene
+                    .tree
+                    .number(&format!("{all}/{package}/{which}_freq_khz"))
+            };
             match (khz("min"), khz("max")) {
                 (Ok(min), Ok(max)) => {
                     floats |= min != max;
@@ -72,7 +84,7 @@ fn idle(scene: &Scene) -> Finding {
         let limit = limit.map_or_else(|_| String::new(), |it| format!("; intel_idle allows C{it}"));
         let found = format!("not readable: no /{all}{limit}");
         return Finding::new(Status::Note, "idle states", found, means)
-            .remedy("on the host of this guest: cpupower idle-set -D 10")
+            .remedy("cpupower idle-set -D 10; for a guest, on its host")
             .rows(&[16]);
     }
     let slow: Vec<_> = states

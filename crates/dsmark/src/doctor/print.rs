@@ -21,7 +21,9 @@ pub(crate) fn print(report: &Report, coloured: bool) -> String {
         }
     }
     let counts = Status::ALL.map(|status| format!("{} {}", report.count(status), status.name()));
-    let _ = write!(text, "\n{}: {}", counts.join(", "), verdict(report));
+    let conclusion = format!("{}: {}", counts.join(", "), verdict(report));
+    text.push('\n');
+    text.push_str(&wrap(&conclusion).join("\n"));
     text
 }
 
@@ -36,19 +38,22 @@ fn verdict(report: &Report) -> &'static str {
 }
 
 fn add(text: &mut String, finding: &Finding, coloured: bool) {
-    let status = paint(&format!("{:<4}", finding.status.name()), colour(finding.status), coloured);
-    let mut lines = wrap(&format!("{}: {}", finding.check, finding.found), INDENT).into_iter();
+    let status = paint(
+        &format!("{:<4}", finding.status.name()),
+        colour(finding.status),
+        coloured,
+    );
+    let mut lines = wrap(&format!("{}: {}", finding.check, finding.found)).into_iter();
     let _ = writeln!(text, "{status}  {}", lines.next().unwrap_or_default());
-    let rest = lines.map(|line| format!("  {line}"));
     let explained = match &finding.remedy {
         None => Vec::new(),
         Some(remedy) => {
-            let mut lines = wrap(&format!("means: {}", finding.means), INDENT);
-            lines.extend(wrap(&format!("remedy: {remedy}"), INDENT));
+            let mut lines = wrap(&format!("means: {}", finding.means));
+            lines.extend(wrap(&format!("remedy: {remedy}")));
             lines
         }
     };
-    for line in rest.chain(explained) {
+    for line in lines.chain(explained) {
         let _ = writeln!(text, "{INDENT}{line}");
     }
 }
@@ -70,15 +75,15 @@ fn paint(text: &str, colour: &str, coloured: bool) -> String {
     }
 }
 
-/// Lines of words that fit behind `indent`; a longer word, such as a path, has a line of its own.
-fn wrap(text: &str, indent: &str) -> Vec<String> {
-    let width = COLUMNS - indent.len() - 2;
+/// Lines of words that fit behind the indent, all but the first set in; a longer word, such as a
+/// path, has a line of its own.
+fn wrap(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("it begins with a line");
         if line.is_empty() {
             line.push_str(word);
-        } else if line.len() + 1 + word.len() <= width {
+        } else if line.len() + 1 + word.len() <= COLUMNS - INDENT.len() {
             line.push(' ');
             line.push_str(word);
         } else {
@@ -109,7 +114,10 @@ mod tests {
     fn only_what_is_wrong_is_explained_and_nothing_is_lost() {
         let text = print(&report(), false);
         assert!(!text.contains("never printed"), "{text}");
-        assert!(text.contains("means: it matters") && text.contains("remedy: do this"), "{text}");
+        assert!(
+            text.contains("means: it matters") && text.contains("remedy: do this"),
+            "{text}"
+        );
         assert_eq!(text.matches("word").count(), 40, "{text}");
         assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
     }

@@ -129,7 +129,11 @@ fn smt(scene: &Scene) -> Finding {
             .remedy("see `lscpu -e` for CPUs that share a core")
             .rows(&[16]);
     };
-    let status = if smt == "on" { Status::Note } else { Status::Ok };
+    let status = if smt == "on" {
+        Status::Note
+    } else {
+        Status::Ok
+    };
     Finding::new(status, "SMT", smt, means)
         .remedy(
             "confine dsmark to one CPU a core (`lscpu -e`, then taskset), or switch it off: \

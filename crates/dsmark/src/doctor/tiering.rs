@@ -16,8 +16,8 @@ pub(super) fn check(scene: &Scene) -> Vec<Finding> {
     ]
 }
 
-const MOVES: &str = "it migrates or unmaps pages under a measurement: latencies jump, and a tiering \
-                     policy is measured together with it";
+const MOVES: &str = "it migrates or unmaps pages under a measurement: latencies jump, and a \
+                     tiering policy is measured together with it";
 
 /// Off is 0, N or false; absent is off too, since the kernel was built without it.
 fn switch(scene: &Scene, path: &str) -> Result<Option<String>, String> {
@@ -48,7 +48,13 @@ fn numa_balancing(scene: &Scene) -> Finding {
         "2" => "2: hot pages are promoted between memory tiers".to_owned(),
         other => format!("{other}: pages follow CPUs and are promoted between tiers"),
     };
-    off_is_best(scene, "NUMA balancing", "proc/sys/kernel/numa_balancing", mode).rows(&[15, 16])
+    off_is_best(
+        scene,
+        "NUMA balancing",
+        "proc/sys/kernel/numa_balancing",
+        mode,
+    )
+    .rows(&[15, 16])
 }
 
 fn demotion(scene: &Scene) -> Finding {
@@ -65,7 +71,10 @@ fn memory_tiers(scene: &Scene) -> Finding {
     let listed: Vec<_> = tiers
         .iter()
         .map(|tier| {
-            let nodes = scene.tree.word(&format!("{all}/{tier}/nodelist")).unwrap_or_default();
+            let nodes = scene
+                .tree
+                .word(&format!("{all}/{tier}/nodelist"))
+                .unwrap_or_default();
             format!("{tier}: nodes {nodes}")
         })
         .collect();
@@ -99,7 +108,7 @@ fn damon(scene: &Scene) -> Finding {
     Finding::new(status, "DAMON", found, MOVES)
         .remedy(format!(
             "echo off > /{all}/N/state, or echo N > /sys/module/MODULE/parameters/enabled; \
-             sampling accesses alone already splits huge pages and flushes TLBs"
+             sampling alone already clears the accessed bits that other tierers read"
         ))
         .rows(&[15, 16])
 }

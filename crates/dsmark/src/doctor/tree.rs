@@ -90,7 +90,9 @@ impl Tree {
     pub(super) fn ancestry(&self, path: &str) -> Vec<String> {
         let resolved = fs::canonicalize(self.path(path)).unwrap_or_default();
         let parts = resolved.iter().rev();
-        parts.map(|part| part.to_string_lossy().into_owned()).collect()
+        parts
+            .map(|part| part.to_string_lossy().into_owned())
+            .collect()
     }
 
     pub(super) fn access(&self, path: impl AsRef<Path>) -> Read<Access> {
