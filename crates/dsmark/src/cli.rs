@@ -50,6 +50,8 @@ pub(crate) enum Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
+    /// A model of a pod, in simulated time
+    Sim,
     /// Real loads, stores and flushes on a mapping
     Native,
 }
@@ -57,9 +59,12 @@ pub(crate) enum On {
 /// Where and how; the same for `run` and `measure`.
 #[derive(Debug, Args)]
 pub(crate) struct Where {
-    /// The substrate
-    #[arg(long, value_enum, default_value = "native")]
-    pub(crate) on: On,
+    /// The substrate; by default what the plan says, and `sim` for a single workload
+    #[arg(long, value_enum)]
+    pub(crate) on: Option<On>,
+    /// On `sim`, the pod: one that ships (`dsmark pod list`) or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) pod: Option<String>,
     /// The pool: /dev/daxX.Y, or a file on fs-dax, tmpfs or hugetlbfs; by default an anonymous
     /// region in this machine's memory, a coherent stand-in
     #[arg(long, value_name = "PATH")]

@@ -1,15 +1,19 @@
 //! What `run` and `measure` share: a plan becomes a run, a run becomes rows.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use fabric::{Arena, HostAtomics};
-use harness::{Ended, Plan, Recorder};
-use record::{Directory, Origin, Row};
+use fabric::{Arena, HostAtomics, Pod};
+use harness::progress::Progress;
+use harness::{Ended, Plan, Recorder, TrialSpec};
+use record::{Directory, Origin, Row, Substrate};
 use serde_json::{Map, Value};
 
 use crate::build::build;
 use crate::cli::Where;
 use crate::failure::Failure;
+use crate::on_sim;
 use crate::out::print;
 
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +29,26 @@ pub(crate) struct Job<'a> {
     pub(crate) out: Option<PathBuf>,
 }
 
+type Start<'a> = Box<dyn FnOnce(&mut Run<'_>) -> Result<Ended, Failure> + 'a>;
+
+/// One substrate's share of a run: everything that can be refused has been.
+pub(crate) struct Ready<'a> {
+    /// What it runs.
+    pub(crate) trials: Vec<TrialSpec>,
+    /// Runs it.
+    pub(crate) start: Start<'a>,
+}
+
+/// What the shares of a run have in common.
+pub(crate) struct Run<'a> {
+    /// Where rows go.
+    pub(crate) recorder: &'a mut Recorder,
+    /// Who is told.
+    pub(crate) progress: &'a mut Progress,
+    /// Set by a signal.
+    pub(crate) interrupted: &'a Arc<AtomicBool>,
+}
+
 /// What a run left.
 pub(crate) struct Kept {
     recorder: Recorder,
@@ -33,13 +57,55 @@ pub(crate) struct Kept {
 }
 
 impl Job<'_> {
-    /// Runs it.
+    /// Runs it, one substrate after the other.
     pub(crate) fn run(&self) -> Result<Kept, Failure> {
-        native_side::run(self)
+        let shares = self.prepare()?;
+        let planned = shares.iter().map(|share| share.trials.len()).sum();
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        let mut recorder = self.recorder()?;
+        let mut progress = Progress::new(planned, self.place.quiet);
+        let (recorder_ref, progress_ref) = (&mut recorder, &mut progress);
+        let mut run = Run {
+            recorder: recorder_ref,
+            progress: progress_ref,
+            interrupted: &interrupted,
+        };
+        let mut ended = Ended {
+            trials: 0,
+            cause: None,
+        };
+        for share in shares {
+            let part = (share.start)(&mut run)?;
+            ended.trials += part.trials;
+            ended.cause = part.cause;
+            if ended.cause.is_some() {
+                break;
+            }
+        }
+        progress.finish();
+        Ok(Kept::new(recorder, ended, planned))
+    }
+
+    fn prepare(&self) -> Result<Vec<Ready<'_>>, Failure> {
+        let mut shares: Vec<Ready<'_>> = Vec::new();
+        for on in [Substrate::Sim, Substrate::Native] {
+            if !self.plan.trials.iter().any(|trial| trial.on.contains(&on)) {
+                continue;
+            }
+            let first = shares.iter().map(|share| share.trials.len() as u32).sum();
+            shares.push(match on {
+                Substrate::Sim => on_sim::prepare(self, first)?,
+                Substrate::Native => native_side::prepare(self, first)?,
+            });
+        }
+        Ok(shares)
     }
 
     /// Opens the recorder; called once everything that can be refused has been.
-    pub(crate) fn recorder(&self) -> Result<Recorder, Failure> {
+    fn recorder(&self) -> Result<Recorder, Failure> {
         let Some(out) = &self.out else {
             return Ok(Recorder::new(None));
         };
@@ -123,7 +189,7 @@ pub(crate) struct Listed {
 
 /// Every workload.
 pub(crate) fn workloads() -> Vec<Listed> {
-    native_side::workloads()
+    on_sim::workloads()
 }
 
 /// What this CPU can publish and observe with.
@@ -132,8 +198,8 @@ pub(crate) fn methods() -> Value {
 }
 
 /// The layout of a plan's only trial, control lines included.
-pub(crate) fn layout_of(plan: &Plan) -> Result<Arena, Failure> {
-    native_side::layout_of(plan)
+pub(crate) fn layout_of(plan: &Plan, pod: Pod) -> Result<Arena, Failure> {
+    on_sim::layout_of(plan, pod)
 }
 
 /// Something done to a region from outside a run.
@@ -160,7 +226,7 @@ pub(crate) fn serve_host() -> Result<(), Failure> {
 /// Where there is no native substrate.
 #[cfg(not(target_arch = "x86_64"))]
 mod native_side {
-    use super::{Arena, Failure, Job, Kept, Listed, OnRegion, Path, Plan, Value};
+    use super::{Failure, Job, OnRegion, Path, Ready, Value};
 
     fn refuse<T>() -> Result<T, Failure> {
         Err(Failure::usage(
@@ -168,20 +234,12 @@ mod native_side {
         ))
     }
 
-    pub(super) fn run(_: &Job<'_>) -> Result<Kept, Failure> {
+    pub(super) fn prepare<'a>(_: &Job<'a>, _: u32) -> Result<Ready<'a>, Failure> {
         refuse()
-    }
-
-    pub(super) fn workloads() -> Vec<Listed> {
-        Vec::new()
     }
 
     pub(super) fn methods() -> Value {
         serde_json::json!({})
-    }
-
-    pub(super) fn layout_of(_: &Plan) -> Result<Arena, Failure> {
-        refuse()
     }
 
     pub(super) fn on_region<T: OnRegion>(_: &Path, _: u64, _: &T) -> Result<T::Out, Failure> {

@@ -7,12 +7,14 @@
 mod build;
 mod cli;
 mod cmd;
+mod compose;
 mod doctor;
 mod failure;
 mod job;
 #[cfg(target_arch = "x86_64")]
 mod on_native;
 mod out;
+mod on_sim;
 mod plans;
 mod region;
 

@@ -6,16 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use fabric::{
-    Arena, Coherence, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate,
-};
+use fabric::{Coherence, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate};
 use harness::collect::Place;
 use harness::frame::{Blame, Failure as HostFailure, Frame, FrameWriter};
 use harness::host::{Ending, HostConfig, serve};
 use harness::local::Pack;
-use harness::progress::Progress;
 use harness::trial::Control;
-use harness::{Plan, Registry, Session, TrialSpec};
+use harness::{Ended, Plan, Registry, Session, TrialSpec};
 use native::{Cpu, Host, Region, Request, TscClock, available_cpus, plan_pins};
 use record::{Device, Label};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -23,8 +20,9 @@ use serde_json::{Value, json};
 use sync::Heart;
 
 use crate::build::build_id;
+use crate::compose::{expand, region_bytes};
 use crate::failure::Failure;
-use crate::job::{Job, Kept, Listed, OnRegion};
+use crate::job::{Job, OnRegion, Ready, Run};
 use crate::region::Pool;
 
 /// How long hosts wait for each other: local ones start within moments of each other.
@@ -32,7 +30,11 @@ const JOIN_TIMEOUT_MS: u64 = 10_000;
 
 /// Every workload on this substrate.
 fn registry<'r>() -> Registry<Host<'r>, Heart> {
-    Registry::default().with::<micro::Visibility>()
+    Registry::default()
+        .with::<micro::Latency>()
+        .with::<micro::Bandwidth>()
+        .with::<micro::Primitive>()
+        .with::<micro::Visibility>()
 }
 
 /// What `"*"` stands for in a plan.
@@ -58,40 +60,27 @@ pub(crate) fn methods() -> Value {
     })
 }
 
-pub(crate) fn workloads() -> Vec<Listed> {
-    let registry = registry();
-    let entries = registry.entries().iter();
-    entries
-        .map(|entry| Listed {
-            name: entry.name,
-            about: entry.about,
-            defaults: (entry.defaults)(),
-        })
-        .collect()
-}
-
-pub(crate) fn layout_of(plan: &Plan) -> Result<Arena, Failure> {
-    let registry = registry();
-    let specs = expand(plan, &registry)?;
-    let mut arena = Control::lay_out(Pod::new(plan.hosts, plan.lanes)).arena;
-    registry.lay_out(&mut arena, &specs[0]);
-    Ok(arena)
-}
-
-/// Every trial of a plan, each checked against workload and CPU.
-fn expand(plan: &Plan, registry: &Registry<Host<'_>, Heart>) -> Result<Vec<TrialSpec>, Failure> {
-    let pod = Pod::new(plan.hosts, plan.lanes);
+/// The trials of a plan, each checked against workload and CPU.
+fn checked(
+    plan: &Plan,
+    registry: &Registry<Host<'_>, Heart>,
+    pod: Pod,
+    first: u32,
+) -> Result<Vec<TrialSpec>, Failure> {
     let cpu = Cpu::detect();
-    let mut specs = Vec::new();
-    for trial in &plan.trials {
-        let first = specs.len() as u32;
-        let cells =
-            registry.expand(trial, pod, Coherence::Software, plan.seed, first, supported)?;
-        for spec in &cells {
-            cpu.supports(spec.discipline)?;
-            refuse_undisciplined(spec)?;
-        }
-        specs.extend(cells);
+    let on = record::Substrate::Native;
+    let specs = expand(
+        plan,
+        on,
+        registry,
+        pod,
+        Coherence::Software,
+        first,
+        supported,
+    )?;
+    for spec in &specs {
+        cpu.supports(spec.discipline)?;
+        refuse_undisciplined(spec)?;
     }
     Ok(specs)
 }
@@ -110,65 +99,78 @@ fn refuse_undisciplined(spec: &TrialSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a job as local host processes.
-pub(crate) fn run(job: &Job<'_>) -> Result<Kept, Failure> {
+/// Local host processes unless the plan or the command says how many.
+const DEFAULT_HOSTS: u32 = 2;
+
+/// Everything that can be refused, before a host process is started.
+pub(crate) fn prepare<'a>(job: &Job<'a>, first: u32) -> Result<Ready<'a>, Failure> {
     let registry = registry();
-    let pod = Pod::new(job.plan.hosts, job.plan.lanes);
-    let trials = expand(&job.plan, &registry)?;
+    let pod = Pod::new(job.plan.hosts.unwrap_or(DEFAULT_HOSTS), job.plan.lanes);
+    let trials = checked(&job.plan, &registry, pod, first)?;
     let pins = plan_pins(pod, 0, &available_cpus()?)?;
     let region_bytes = region_bytes(&registry, pod, &trials);
-    let (pool, kind) = open_pool(job, region_bytes)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let (pool, kind) = open_pool(job, pod, region_bytes)?;
     let configs = configs(&pool, region_bytes, pod, &trials)?;
-    let mut recorder = job.recorder()?;
-    let mut progress = Progress::new(trials.len(), job.place.quiet);
-    let program = std::env::current_exe().context("cannot find this program to start hosts")?;
-    let session = Session {
-        pack: Pack::start(&program, &["host"], &configs)?,
-        trials: &trials,
-        place: Place {
-            substrate: record::Substrate::Native,
-            label: label(kind),
-            pod: "local".into(),
-            coherence: if pod.hosts > 1 {
-                Coherence::Software
-            } else {
-                Coherence::Hardware
-            },
-            device: device(kind),
-            oversubscribed: pins.oversubscribed,
-        },
-        recorder: &mut recorder,
-        progress: &mut progress,
-        interrupted: &interrupted,
+    let hosts_cohere = if pod.hosts > 1 {
+        Coherence::Software
+    } else {
+        Coherence::Hardware
     };
-    let ended = session.run();
-    progress.finish();
-    Ok(Kept::new(recorder, ended, trials.len()))
+    let place = Place {
+        substrate: record::Substrate::Native,
+        // Hosts that are processes of one machine share its caches, also over a real pool.
+        label: if pod.hosts > 1 {
+            Label::StandIn
+        } else {
+            label(kind)
+        },
+        pod: "local".into(),
+        coherence: hosts_cohere,
+        device: device(kind),
+        oversubscribed: pins.oversubscribed,
+    };
+    let specs = trials.clone();
+    // The pool moves along: an anonymous region lives as long as the run.
+    let start = move |run: &mut Run<'_>| launch(&pool, &configs, &specs, place, run);
+    Ok(Ready {
+        trials,
+        start: Box::new(start),
+    })
 }
 
-fn region_bytes(registry: &Registry<Host<'_>, Heart>, pod: Pod, trials: &[TrialSpec]) -> u64 {
-    let control = Control::lay_out(pod);
-    let needs = trials.iter().map(|spec| {
-        let mut arena = control.arena.clone();
-        registry.lay_out(&mut arena, spec);
-        arena.region_bytes()
-    });
-    needs.max().unwrap_or(0)
+/// Runs trials as local host processes.
+fn launch(
+    _pool: &Pool,
+    configs: &[HostConfig],
+    trials: &[TrialSpec],
+    place: Place,
+    run: &mut Run<'_>,
+) -> Result<Ended, Failure> {
+    let program = std::env::current_exe().context("cannot find this program to start hosts")?;
+    let session = Session {
+        pack: Pack::start(&program, &["host"], configs)?,
+        trials,
+        place,
+        recorder: run.recorder,
+        progress: run.progress,
+        interrupted: run.interrupted,
+    };
+    Ok(session.run())
 }
 
 /// Opens the region once before any host does, so that a bad one is refused with nothing started.
-fn open_pool(job: &Job<'_>, region_bytes: u64) -> Result<(Pool, native::Device), Failure> {
+fn open_pool(
+    job: &Job<'_>,
+    pod: Pod,
+    region_bytes: u64,
+) -> Result<(Pool, native::Device), Failure> {
     let pool = match &job.place.device {
         Some(path) => Pool::at(path.clone()),
         None => Pool::anonymous(region_bytes)?,
     };
     let region = Region::open(&Request::new(&pool.path, region_bytes, 0))?;
     if job.place.device.is_some() {
-        let header = Control::lay_out(Pod::new(job.plan.hosts, job.plan.lanes)).header;
+        let header = Control::lay_out(pod).header;
         let checked = outside(&region, &CheckRegion(header))?;
         let name = pool.path.display();
         checked.map_err(|refused| Failure::usage(format!("{name}: {refused}")))?;

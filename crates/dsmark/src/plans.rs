@@ -4,9 +4,10 @@ use std::path::Path;
 
 use harness::Limits;
 use harness::plan::{Plan, PlanError, PlannedTrial};
+use record::Substrate;
 use serde_json::{Map, Value};
 
-use crate::cli::Where;
+use crate::cli::{On, Where};
 use crate::failure::Failure;
 
 /// Name and text of every plan that ships.
@@ -30,11 +31,13 @@ pub(crate) fn of_one(workload: &str, set: &[String]) -> Result<Plan, Failure> {
     Ok(Plan {
         name: workload.to_owned(),
         about: String::new(),
-        hosts: 2,
+        hosts: None,
         lanes: 1,
         seed: 1,
         limits,
+        on: vec![Substrate::Sim],
         trials: vec![PlannedTrial {
+            on: vec![Substrate::Sim],
             workload: workload.to_owned(),
             params,
             limits,
@@ -45,7 +48,16 @@ pub(crate) fn of_one(workload: &str, set: &[String]) -> Result<Plan, Failure> {
 
 /// Puts the command line over the plan.
 pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
-    plan.hosts = place.hosts.unwrap_or(plan.hosts);
+    plan.hosts = place.hosts.or(plan.hosts);
+    if let Some(on) = place.on {
+        let on = match on {
+            On::Sim => Substrate::Sim,
+            On::Native => Substrate::Native,
+        };
+        for trial in &mut plan.trials {
+            trial.on = vec![on];
+        }
+    }
     plan.lanes = place.lanes.unwrap_or(plan.lanes);
     plan.seed = place.seed.unwrap_or(plan.seed);
     if place.smoke {

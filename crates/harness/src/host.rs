@@ -84,7 +84,7 @@ pub fn serve<S: Substrate, O: Write + Send>(
     let control = Control::lay_out(config.pod);
     let interrupt = Interrupt(&stop);
     if let Err(error) = rendezvous(config, substrate, registry, &control, &interrupt, out) {
-        let failure = Some(refused(error));
+        let failure = Some(refused(&error));
         // A launcher that is gone is noticed by its death signal; there is nobody left to tell.
         let _ = out.send(&Frame::Bye { failure });
         return Ending::Bad;
@@ -115,9 +115,9 @@ pub fn serve<S: Substrate, O: Write + Send>(
 }
 
 /// Why a host did not join, and whose doing that was.
-fn refused(error: JoinError) -> Failure {
+fn refused(error: &JoinError) -> Failure {
     let blame = match error {
-        JoinError::Gone(gone) => return gone.into(),
+        JoinError::Gone(gone) => return (*gone).into(),
         // Who waits in vain for host 0 is told more by host 0, if that can still speak.
         JoinError::NotWelcomed { .. } => Blame::Silence,
         _ => Blame::Own,

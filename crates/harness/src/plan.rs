@@ -9,10 +9,12 @@
 //! params = { publish = "*", observe = ["clflush", "clflushopt"], lines = [1, 8] }
 //! ```
 //!
-//! A list is swept, lists multiply; `"*"` stands for every value that this machine supports.
+//! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports.
+//! `on = ["sim", "native"]` runs a plan, or one trial of it, on both substrates.
 
 use std::path::{Path, PathBuf};
 
+use record::Substrate;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -26,14 +28,16 @@ pub struct Plan {
     pub name: String,
     /// One sentence.
     pub about: String,
-    /// Hosts, unless the command says otherwise.
-    pub hosts: u32,
+    /// Hosts, unless the command says otherwise; none for what the pod has.
+    pub hosts: Option<u32>,
     /// Lanes a host.
     pub lanes: u32,
     /// Seed of everything random.
     pub seed: u64,
     /// Limits of its trials, unless a trial says otherwise.
     pub limits: Limits,
+    /// Where trials run, unless a trial or the command says otherwise.
+    pub on: Vec<Substrate>,
     /// What is run, in order.
     pub trials: Vec<PlannedTrial>,
     /// The text, kept with the results.
@@ -49,6 +53,8 @@ pub struct PlannedTrial {
     pub params: Map<String, Value>,
     /// Its limits.
     pub limits: Limits,
+    /// Where it runs.
+    pub on: Vec<Substrate>,
 }
 
 /// A plan that cannot be used.
@@ -111,20 +117,21 @@ const LIMIT_KEYS: [&str; 6] = [
     "target",
     "deadline_seconds",
 ];
-const PLAN_KEYS: [&str; 6] = ["name", "about", "hosts", "lanes", "seed", "trial"];
-const TRIAL_KEYS: [&str; 2] = ["workload", "params"];
+const PLAN_KEYS: [&str; 7] = ["name", "about", "hosts", "lanes", "seed", "on", "trial"];
+const TRIAL_KEYS: [&str; 3] = ["workload", "params", "on"];
 
 #[derive(Deserialize)]
 struct PlanTable {
     name: String,
     #[serde(default)]
     about: String,
-    #[serde(default = "one")]
-    hosts: u32,
+    hosts: Option<u32>,
     #[serde(default = "one")]
     lanes: u32,
     #[serde(default = "seed")]
     seed: u64,
+    #[serde(default = "simulated")]
+    on: Vec<Substrate>,
     #[serde(default)]
     trial: Vec<TrialTable>,
     #[serde(flatten)]
@@ -136,6 +143,7 @@ struct TrialTable {
     workload: String,
     #[serde(default)]
     params: Map<String, Value>,
+    on: Option<Vec<Substrate>>,
     #[serde(flatten)]
     limits: LimitTable,
 }
@@ -156,6 +164,10 @@ fn one() -> u32 {
 
 fn seed() -> u64 {
     1
+}
+
+fn simulated() -> Vec<Substrate> {
+    vec![Substrate::Sim]
 }
 
 impl LimitTable {
@@ -207,6 +219,7 @@ impl Plan {
             workload: trial.workload.clone(),
             params: trial.params.clone(),
             limits: trial.limits.over(limits),
+            on: trial.on.clone().unwrap_or_else(|| read.on.clone()),
         });
         let plan = Self {
             trials: trials.collect(),
@@ -215,6 +228,7 @@ impl Plan {
             hosts: read.hosts,
             lanes: read.lanes,
             seed: read.seed,
+            on: read.on,
             limits,
             text: text.to_owned(),
         };
@@ -236,9 +250,11 @@ impl Plan {
                 remedy,
             })
         };
-        if self.hosts == 0 || self.hosts > fabric::MAX_HOSTS {
+        if let Some(hosts) = self.hosts
+            && (hosts == 0 || hosts > fabric::MAX_HOSTS)
+        {
             let remedy = format!("use 1 to {} hosts", fabric::MAX_HOSTS);
-            return range("hosts", self.hosts.to_string(), &remedy);
+            return range("hosts", hosts.to_string(), &remedy);
         }
         if self.lanes == 0 {
             return range("lanes", "0".into(), "use 1 or more lanes a host");

@@ -100,12 +100,16 @@ impl Session<'_> {
             Frame::Hello { machine } => self.recorder.add_host(host, &machine),
             Frame::Joined { .. } => {}
             Frame::Progress { trial, repetition } => {
-                if let Some(spec) = self.trials.get(trial as usize) {
+                if let Some(spec) = self.trials.iter().find(|spec| spec.index == trial) {
                     self.progress.repetition(&spec.title(), repetition);
                 }
             }
             Frame::Trial { trial, lanes } => {
-                if trial as usize == watch.trial {
+                if self
+                    .trials
+                    .get(watch.trial)
+                    .is_some_and(|spec| spec.index == trial)
+                {
                     watch.reports[host as usize] = Some(lanes);
                     self.keep_if_whole(watch);
                 }
@@ -173,7 +177,7 @@ impl Session<'_> {
 
     fn dated(&self, watch: &Watch, what: &str) -> String {
         match self.trials.get(watch.trial) {
-            Some(spec) => format!("{what} during trial {} ({})", watch.trial, spec.title()),
+            Some(spec) => format!("{what} during trial {} ({})", spec.index, spec.title()),
             None => format!("{what} after the last trial"),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fabric::{Arena, Space};
+use fabric::{Arena, Pod, Space};
 use serde_json::json;
 
 use crate::cli::Layout;
@@ -12,10 +12,10 @@ use crate::{job, plans};
 
 pub(crate) fn layout(args: &Layout) -> Result<(), Failure> {
     let mut plan = plans::of_one(&args.workload, &args.set)?;
-    plan.hosts = args.hosts;
+    plan.hosts = Some(args.hosts);
     plan.lanes = args.lanes;
     plan.check("the command line")?;
-    let arena = job::layout_of(&plan)?;
+    let arena = job::layout_of(&plan, Pod::new(args.hosts, args.lanes))?;
     if args.json {
         let all = json!({
             "workload": args.workload, "hosts": args.hosts, "lanes": args.lanes,

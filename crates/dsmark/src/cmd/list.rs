@@ -30,7 +30,7 @@ fn object(workloads: &[Listed], plans: &[(&str, String)], methods: &Value) -> Va
         .map(|(name, about)| json!({"name": name, "about": about}))
         .collect();
     json!({
-        "workloads": workloads, "plans": plans, "substrates": ["native"], "methods": methods,
+        "workloads": workloads, "plans": plans, "substrates": ["sim", "native"], "methods": methods,
     })
 }
 
@@ -50,6 +50,7 @@ fn text(workloads: &[Listed], plans: &[(&str, String)], methods: &Value) -> Stri
             .map(|(name, about)| format!("  {name:<12} {about}")),
     );
     lines.push("substrates".into());
+    lines.push("  sim          a model of a pod, in simulated time".into());
     lines.push("  native       real loads, stores and flushes on a mapping".into());
     lines.push("methods of this CPU".into());
     for (way, names) in methods.as_object().into_iter().flatten() {
