@@ -80,7 +80,7 @@ const GROUPS: [Group; 9] = [
 
 /// Checks the machine.
 pub(crate) fn check_machine(scene: &Scene) -> Report {
-    let mut report = Report::default();
+    let mut report = Report::new("here");
     for (title, check) in GROUPS {
         report.add(title, check(scene));
     }
@@ -94,7 +94,7 @@ pub(crate) fn check_path(
     path: &Path,
     probe: impl FnOnce(&Path) -> Probed,
 ) -> Report {
-    let mut report = Report::default();
+    let mut report = Report::new("on this path");
     report.add("device", path::check(scene, path, probe));
     report
 }

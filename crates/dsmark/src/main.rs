@@ -7,6 +7,7 @@
 mod build;
 mod cli;
 mod cmd;
+mod doctor;
 mod compose;
 mod doctor;
 mod failure;

@@ -117,7 +117,7 @@ pub(super) fn check(scene: &Scene) -> Vec<Finding> {
         findings.push(mode(scene, device));
         if device.mode == Mode::Devdax {
             findings.push(extent(device));
-            findings.extend(permission(&scene.tree, device));
+            findings.push(permission(&scene.tree, device));
             findings.push(holders::of_path(
                 &scene.tree,
                 &format!("/dev/{}", device.name),
@@ -274,8 +274,8 @@ pub(super) fn extent(device: &Device) -> Finding {
         .rows(&[3, 4])
 }
 
-/// Who may open the node; none if there is no node to look at.
-pub(super) fn permission(tree: &Tree, device: &Device) -> Option<Finding> {
+/// Who may open the node.
+pub(super) fn permission(tree: &Tree, device: &Device) -> Finding {
     let path = format!("/dev/{}", device.name);
     let check = format!("{} permission", device.name);
     let means = "every host process opens the node for reading and writing";
@@ -291,11 +291,9 @@ pub(super) fn permission(tree: &Tree, device: &Device) -> Option<Finding> {
         ),
         Ok(access) => judge(access),
     };
-    Some(
-        Finding::new(status, check, found, means)
-            .remedy(rule)
-            .rows(&[17]),
-    )
+    Finding::new(status, check, found, means)
+        .remedy(rule)
+        .rows(&[17])
 }
 
 fn judge(Access { mode, uid, gid }: Access) -> (Status, String) {

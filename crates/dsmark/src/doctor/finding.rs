@@ -73,12 +73,19 @@ impl Finding {
 }
 
 /// All findings, by subject.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Report {
+    /// Where, as a sentence ends: here, or on this path.
+    pub(crate) place: &'static str,
     pub(crate) groups: Vec<(&'static str, Vec<Finding>)>,
 }
 
 impl Report {
+    pub(crate) fn new(place: &'static str) -> Self {
+        let groups = Vec::new();
+        Self { place, groups }
+    }
+
     pub(crate) fn add(&mut self, title: &'static str, findings: Vec<Finding>) {
         self.groups.push((title, findings));
     }
@@ -121,7 +128,7 @@ pub(crate) fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units
         .iter()
-        .find(|(unit, _)| bytes >= *unit && bytes % unit == 0)
+        .find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit))
     {
         Some((unit, name)) => format!("{} {name}", bytes / unit),
         None => format!("{bytes} bytes"),
@@ -139,7 +146,7 @@ mod tests {
 
     #[test]
     fn one_object_holds_findings_and_summary() {
-        let mut report = Report::default();
+        let mut report = Report::new("here");
         let bad = Finding::new(Status::Fail, "x", "y", "z")
             .remedy("w")
             .rows(&[1, 5]);

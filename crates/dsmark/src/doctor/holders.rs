@@ -24,9 +24,9 @@ pub(super) fn of_path(tree: &Tree, path: &str) -> Finding {
     let unseen = if hidden == 0 {
         String::new()
     } else {
-        format!("; {hidden} processes of other users are hidden, run as root to see them")
+        format!("; {hidden} more could not be looked at, which may take root")
     };
-    let check = format!("{} holders", path.trim_start_matches("/dev/"));
+    let check = format!("{} holders", path.rsplit('/').next().unwrap_or(path));
     if holding.is_empty() {
         return Finding::new(Status::Ok, check, format!("none{unseen}"), means).rows(&[1, 8]);
     }

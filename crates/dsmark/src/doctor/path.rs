@@ -57,7 +57,7 @@ fn check_device(
         return vec![mode];
     }
     let mut findings = vec![mode, dax::extent(device)];
-    findings.extend(dax::permission(&scene.tree, device));
+    findings.push(dax::permission(&scene.tree, device));
     findings.push(holders::of_path(
         &scene.tree,
         &format!("/dev/{}", device.name),
@@ -120,8 +120,10 @@ fn header(path: &Path, probed: Probed) -> Finding {
         Probed::Header(seen) => seen,
         Probed::Refused(why) => {
             let touch = "every host maps, loads and flushes the region before anything is measured";
-            return Finding::new(Status::Fail, "mapping", why, touch)
-                .remedy("as the message says")
+            // Errors of regions end in their remedy.
+            let (found, remedy) = why.rsplit_once("; ").unwrap_or((&why, "see dmesg"));
+            return Finding::new(Status::Fail, "mapping", found, touch)
+                .remedy(remedy)
                 .rows(&[3, 4, 5, 6]);
         }
         Probed::Died(how) => {
@@ -227,10 +229,11 @@ mod tests {
     #[test]
     fn a_path_to_nothing_fails() {
         let fake = Fake::healthy();
-        let refused = |_: &Path| Probed::Refused("it does not exist".into());
+        let refused = |_: &Path| Probed::Refused("it does not exist; create it".into());
         let findings = check(&fake.scene(), Path::new("/nowhere"), refused);
         assert_eq!(status_of(&findings, "kind"), Status::Fail);
         assert_eq!(status_of(&findings, "mapping"), Status::Fail);
+        assert_eq!(findings[1].remedy.as_deref(), Some("create it"));
     }
 
     #[test]

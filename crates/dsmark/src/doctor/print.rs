@@ -27,13 +27,16 @@ pub(crate) fn print(report: &Report, coloured: bool) -> String {
     text
 }
 
-fn verdict(report: &Report) -> &'static str {
+fn verdict(report: &Report) -> String {
+    let place = report.place;
     if report.count(Status::Fail) > 0 {
-        "native runs do not work here until each `fail` is gone"
+        format!("native runs do not work {place} until each `fail` is gone")
     } else if report.count(Status::Warn) > 0 {
-        "native runs work; each `warn` disturbs their figures or withholds a device"
+        format!(
+            "native runs work {place}; each `warn` disturbs their figures or withholds a device"
+        )
     } else {
-        "native runs work"
+        format!("native runs work {place}")
     }
 }
 
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let mut report = Report::default();
+        let mut report = Report::new("here");
         let long = "word ".repeat(40);
         report.add(
             "group",

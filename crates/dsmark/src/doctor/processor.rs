@@ -5,6 +5,8 @@ use super::{Scene, tree::Read};
 
 /// What only running instructions tells.
 #[derive(Clone, Debug)]
+// Only an x86-64 processor is ever described.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) struct Processor {
     /// Every cache instruction with whether this CPU has it.
     pub(crate) instructions: Vec<(&'static str, bool)>,
@@ -15,6 +17,7 @@ pub(crate) struct Processor {
 impl Processor {
     /// The one that this runs on.
     #[cfg(target_arch = "x86_64")]
+    #[allow(clippy::unnecessary_wraps)] // other architectures have none
     pub(crate) fn here() -> Option<Self> {
         use native::Feature;
 
