@@ -401,7 +401,8 @@ mod tests {
     fn a_counter_that_took_turns_is_extrapolated_and_says_so() {
         let half = scaled(100, 2_000, 1_000).unwrap();
         assert_eq!((half.count, half.share), (200.0, 0.5));
-        assert_eq!(scaled(7, 1_000, 1_000).unwrap().count, 7.0);
+        let whole = scaled(7, 1_000, 1_000).unwrap();
+        assert_eq!((whole.count, whole.share), (7.0, 1.0));
         assert!(scaled(0, 1_000, 0).is_none());
     }
 }
