@@ -64,7 +64,7 @@ pub use discipline::{Coherence, Discipline, Fence, Flush, ObserveBy, PublishBy};
 pub use place::{Cell, Frozen, HostShared, HostSlice, LINE_BYTES, Line, Lines, Ptr, Slice};
 pub use pod::{MAX_HOSTS, Pod, Seat};
 pub use port::{HostAtomics, Port, Private, View};
-pub use stream::{Pages, Stream, TRIAD_SCALAR};
+pub use stream::{Pages, Stream, TRIAD_SCALAR, generic};
 pub use substrate::{NoWatch, Program, Setting, Substrate, Watch};
 pub use time::{Across, Clock, Ticks};
 pub use wait::{Gone, wait_until};

@@ -182,6 +182,12 @@ impl Line {
     pub fn offset(self) -> u64 {
         self.0 * LINE_BYTES
     }
+
+    /// Its first word.
+    #[inline(always)]
+    pub fn start(self) -> Ptr<u64> {
+        Ptr::at_offset(self.offset())
+    }
 }
 
 /// Consecutive lines, the operand of `publish`, `post` and `observe`.

@@ -78,10 +78,15 @@ impl fmt::Display for Pages {
     }
 }
 
-/// One load a hop: the word says how many bytes from the slice's start the next one lies.
+/// The generic forms, for substrates and tests that set them beside their own.
+pub mod generic {
+    pub use super::{chase, stream};
+}
+
+/// The generic [`Port::chase`]: one load a hop.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn chase<P: Port + ?Sized>(port: &P, links: Slice<u64>, from: u64, hops: u64) -> u64 {
+pub fn chase<P: Port + ?Sized>(port: &P, links: Slice<u64>, from: u64, hops: u64) -> u64 {
     let mut at = from;
     let mut left = hops;
     while left != 0 {
@@ -100,14 +105,10 @@ pub(crate) fn chase_private<M: Private<u64> + ?Sized>(links: &M, from: u64, hops
     at
 }
 
+/// The generic [`Port::stream`]: word by word.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn stream<P: Port + ?Sized>(
-    port: &P,
-    what: Stream,
-    area: Slice<u64>,
-    value: u64,
-) -> u64 {
+pub fn stream<P: Port + ?Sized>(port: &P, what: Stream, area: Slice<u64>, value: u64) -> u64 {
     let len = what.array_len(area.len());
     let mut sum = 0u64;
     for index in 0..len {

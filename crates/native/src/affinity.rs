@@ -108,7 +108,9 @@ pub(crate) fn allow(cpus: &[usize]) -> io::Result<()> {
 
 /// Places the lanes of `host`, for a pod whose hosts all run on this machine: host after host,
 /// round robin over `cpus`, so that lanes of one host never share a CPU and hosts share as late as
-/// possible. Where each host has its machine to itself, plan for a pod of one host.
+/// possible. First lanes of neighbouring hosts, which talk to each other, are on different CPUs also
+/// where each host fills the machine. Where each host has its machine to itself, plan for a pod of
+/// one host.
 ///
 /// # Errors
 /// [`AffinityError::TooManyLanes`].
@@ -120,7 +122,13 @@ pub fn plan_pins(pod: Pod, host: u32, cpus: &[usize]) -> Result<Pins, AffinityEr
             available: cpus.len(),
         });
     }
-    let first = host as usize * lanes;
+    // A host that fills the machine starts one CPU further than the one before.
+    let stride = if lanes == cpus.len() {
+        lanes + 1
+    } else {
+        lanes
+    };
+    let first = host as usize * stride;
     Ok(Pins {
         cpus: (first..first + lanes)
             .map(|slot| cpus[slot % cpus.len()])
@@ -163,6 +171,24 @@ mod tests {
                 oversubscribed: true
             }
         );
+    }
+
+    #[test]
+    fn first_lanes_of_neighbours_are_apart_and_lanes_never_share() {
+        for cpus in 2..9 {
+            let available: Vec<_> = (0..cpus).collect();
+            for lanes in 1..=cpus {
+                let pod = Pod::new(7, lanes as u32);
+                let pins = |host| plan_pins(pod, host, &available).unwrap().cpus;
+                for host in 0..6 {
+                    let mut own = pins(host);
+                    assert_ne!(own[0], pins(host + 1)[0], "{lanes} lanes on {cpus} CPUs");
+                    own.sort_unstable();
+                    own.dedup();
+                    assert_eq!(own.len(), lanes, "{lanes} lanes on {cpus} CPUs");
+                }
+            }
+        }
     }
 
     #[test]

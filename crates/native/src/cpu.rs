@@ -23,6 +23,8 @@ pub enum Feature {
     InvariantTsc,
     /// AVX: the promise that aligned 16-byte accesses are single comes with it.
     Avx,
+    /// Vectors of 32 bytes of integers: what the streaming loops move.
+    Avx2,
 }
 
 impl Feature {
@@ -36,6 +38,7 @@ impl Feature {
             Self::Rdtscp => "rdtscp",
             Self::InvariantTsc => "invariant TSC",
             Self::Avx => "avx",
+            Self::Avx2 => "avx2",
         }
     }
 
@@ -49,6 +52,7 @@ impl Feature {
             Self::Rdtscp => "8000_0001:EDX[27]",
             Self::InvariantTsc => "8000_0007:EDX[8]",
             Self::Avx => "1:ECX[28]",
+            Self::Avx2 => "7.0:EBX[5]",
         }
     }
 }
@@ -79,6 +83,7 @@ pub struct Cpu {
     rdtscp: bool,
     invariant_tsc: bool,
     avx: bool,
+    avx2: bool,
 }
 
 impl Cpu {
@@ -96,6 +101,8 @@ impl Cpu {
             rdtscp: bit(amd.edx, 27),
             invariant_tsc: bit(power.edx, 8),
             avx: bit(basic.ecx, 28),
+            // Also whether the system keeps the upper halves (XCR0), which CPUID alone does not say.
+            avx2: is_x86_feature_detected!("avx2"),
         }
     }
 
@@ -109,6 +116,7 @@ impl Cpu {
             Feature::Rdtscp => self.rdtscp,
             Feature::InvariantTsc => self.invariant_tsc,
             Feature::Avx => self.avx,
+            Feature::Avx2 => self.avx2,
         }
     }
 
@@ -227,6 +235,7 @@ mod tests {
         rdtscp: true,
         invariant_tsc: true,
         avx: true,
+        avx2: true,
     };
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use fabric::{Clock, Coherence, Discipline, Program, Seat, Setting, Substrate, Ticks, Watch};
 
 use crate::affinity::{self, Pins, available_cpus, pin};
-use crate::cpu::{Cpu, Feature, Unsupported};
+use crate::cpu::{Cpu, Unsupported};
 use crate::instr;
 use crate::port::{Common, Deadline, Ending, HostMemory, NativePort, Spin};
 use crate::region::Region;
@@ -146,7 +146,7 @@ impl Substrate for Host<'_> {
                 .coherence
                 .unwrap_or_else(|| implied(setting.discipline)),
             clock: self.clock,
-            has_movdir64b: self.cpu.has(Feature::Movdir64b),
+            cpu: self.cpu,
         };
         let common = &common;
         let _restored = Affinity::of_this_thread();

@@ -10,6 +10,7 @@
 //! 1. [`Region`], [`Device`]: what is mapped, and what is refused with a remedy. 2. [`Cpu`]: which
 //!    disciplines this machine can follow. 3. [`TscClock`]. 4. [`Pins`]: which lane runs on which
 //!    CPU. 5. [`Host`]: the substrate. 6. [`NativePort`]: the verbs.
+//! 7. [`nodes_of`], [`mapping_at`]: where pages lie, and how large they are.
 //!
 //! # Invariants
 //!
@@ -32,10 +33,14 @@ mod affinity;
 mod clock;
 mod counters;
 mod cpu;
+mod dram;
 mod host;
 mod instr;
+mod loops;
+mod numa;
 mod port;
 mod region;
+mod smaps;
 mod word;
 
 pub use affinity::{AffinityError, Pins, available_cpus, pin, plan_pins};
@@ -43,5 +48,7 @@ pub use clock::{ClockError, TscClock};
 pub use counters::{Counter, Counters, Event, Reading, Why};
 pub use cpu::{Cpu, Feature, Unsupported};
 pub use host::Host;
+pub use numa::{nodes_of, own_node};
 pub use port::{NativePort, NativePrivate, NativeView};
-pub use region::{Device, Label, Region, RegionError, Request};
+pub use region::{Device, Label, Placement, Region, RegionError, Request};
+pub use smaps::{Mapping, mapping_at};

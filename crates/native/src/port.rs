@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use fabric::{
     AtomicWord, Cell, Clock, Coherence, Discipline, Fence, Flush, Frozen, Gone, HostAtomics,
-    LINE_BYTES, Line, NoWatch, ObserveBy, Port, Ptr, Seat, Ticks, Watch, Word,
+    LINE_BYTES, Line, NoWatch, ObserveBy, Pages, Port, Ptr, PublishBy, Seat, Slice, Stream, Ticks,
+    Watch, Word,
 };
 
 pub(crate) use pause::{Deadline, Ending, Spin};
 pub use window::{NativePrivate, NativeView};
 
-use crate::instr;
+use crate::cpu::{Cpu, Feature};
 use crate::region::Region;
 use crate::word;
+use crate::{instr, loops};
 
 /// DRAM that the lanes of one host share, zeroed. Blocks are two lines, so that it starts where the
 /// arena's offsets assume.
@@ -54,7 +56,7 @@ pub(crate) struct Common<'a> {
     pub(crate) discipline: Discipline,
     pub(crate) coherence: Coherence,
     pub(crate) clock: Clock,
-    pub(crate) has_movdir64b: bool,
+    pub(crate) cpu: Cpu,
 }
 
 /// One lane's port. It holds raw pointers and is therefore neither `Send` nor `Sync`; everything in
@@ -68,6 +70,8 @@ pub struct NativePort<'a, W: Watch> {
     discipline: Discipline,
     coherence: Coherence,
     has_movdir64b: bool,
+    wide: bool,
+    cpu: Cpu,
     clock: Clock,
     seat: Seat,
     watch: &'a W,
@@ -84,7 +88,9 @@ impl<'a, W: Watch> NativePort<'a, W> {
             shared_bytes: common.shared.bytes(),
             discipline: common.discipline,
             coherence: common.coherence,
-            has_movdir64b: common.has_movdir64b,
+            has_movdir64b: common.cpu.has(Feature::Movdir64b),
+            wide: common.cpu.has(Feature::Avx2),
+            cpu: common.cpu,
             clock: common.clock,
             seat,
             watch,
@@ -165,6 +171,8 @@ impl<'a, W: Watch> NativePort<'a, W> {
             discipline: self.discipline,
             coherence: self.coherence,
             has_movdir64b: self.has_movdir64b,
+            wide: self.wide,
+            cpu: self.cpu,
             clock: self.clock,
             seat: self.seat,
             watch: &NoWatch,
@@ -326,7 +334,43 @@ impl<W: Watch> Port for NativePort<'_, W> {
         Self: 'p;
 
     fn private<T: Word>(&self, len: usize, fill: T) -> NativePrivate<'_, T> {
-        NativePrivate::new(len, fill)
+        NativePrivate::new(len, fill, self.wide)
+    }
+
+    fn private_on<T: Word>(
+        &self,
+        pages: Pages,
+        len: usize,
+        fill: T,
+    ) -> Result<NativePrivate<'_, T>, String> {
+        NativePrivate::on(pages, len, fill, self.wide).map_err(|error| error.to_string())
+    }
+
+    fn can(&self, by: PublishBy) -> bool {
+        self.cpu.supports_publish(by).is_ok()
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn chase(&self, links: Slice<u64>, from: u64, hops: u64) -> u64 {
+        let base = self.address(links.start().offset(), links.bytes());
+        // SAFETY: the slice lies in the region (`address`), and no link leads out of it: the caller
+        // has checked them, as the trait demands.
+        unsafe { loops::chase(base, from, hops) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn stream(&self, what: Stream, area: Slice<u64>, value: u64) -> u64 {
+        let len = what.array_len(area.len());
+        let start = self.address(area.start().offset(), area.bytes());
+        assert!(
+            area.start().offset().is_multiple_of(LINE_BYTES),
+            "an area at offset {:#x} does not start a line",
+            area.start().offset()
+        );
+        // SAFETY: whole lines of the region, which starts on a page; `wide` is CPUID's.
+        unsafe { loops::stream(what, start, len, value, self.wide) }
     }
 }
 

@@ -5,6 +5,7 @@ mod error;
 mod sigbus;
 mod space;
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -16,6 +17,9 @@ pub use error::RegionError;
 
 use device::Extent;
 use sigbus::Watched;
+
+use crate::smaps::{self, Mapping};
+use crate::{numa, word};
 
 /// Hosts map at different addresses on purpose: an address stored in the region by mistake then
 /// fails at once, also where the hosts are processes of one machine. From 16 TiB, a TiB a host, all
@@ -47,6 +51,15 @@ impl Request {
             sysfs: PathBuf::from("/sys"),
         }
     }
+}
+
+/// Where a region's pages lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Sampled pages by NUMA node.
+    pub pages_by_node: BTreeMap<i32, u64>,
+    /// Sizes of its pages.
+    pub mapping: Mapping,
 }
 
 /// A mapping, shared and writable, until it is dropped.
@@ -157,6 +170,25 @@ impl Region {
     /// The host it was mapped for.
     pub fn host(&self) -> u32 {
         self.host
+    }
+
+    /// What pages it is mapped by and on which NUMA nodes they lie, of up to 4096 of its pages.
+    ///
+    /// Reads a word of each: pages that a process has not touched are on no node for it.
+    ///
+    /// # Errors
+    /// What the kernel would not tell: a container's seccomp profile may forbid `move_pages`.
+    pub fn placement(&self) -> io::Result<Placement> {
+        let bytes = self.bytes as usize;
+        for page in numa::sampled_pages(self.base, bytes) {
+            // SAFETY: the first word of a page of the mapping, aligned.
+            std::hint::black_box(unsafe { word::load::<u64>(page.cast_mut()) });
+        }
+        let pages_by_node = numa::nodes_of(self.base, bytes)?;
+        Ok(Placement {
+            pages_by_node,
+            mapping: smaps::mapping_at(self.base.addr())?,
+        })
     }
 
     /// The address of its first byte in this process, for provenance and hand-written probes. Using
