@@ -7,7 +7,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Measure distributed shared memory over CXL: hosts that map one pool, without hardware coherence
 /// between them.
 #[derive(Debug, Parser)]
-#[command(name = "dsmark", version, max_term_width = 100)]
+#[command(
+    name = "dsmark",
+    version,
+    max_term_width = 100,
+    after_help = "Example:\n  dsmark run --on native --hosts 4"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -36,7 +41,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  dsmark layout visibility --hosts 4 --set lines=8")]
     Layout(Layout),
     /// Format, show or reset a region
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  dsmark region show /dev/dax0.0")]
     Region(Region),
     /// Check this machine, or one device, and say what to do about what disturbs a measurement
     #[command(

@@ -75,7 +75,11 @@ impl Dice {
 
 fn start(bench: &Bench, plan: &str, more: &[&str]) -> Child {
     bench.file("plan.toml", plan);
-    let args = [&["run", "plan.toml", "--out", "out"], more].concat();
+    let args = [
+        &["run", "plan.toml", "--on", "native", "--out", "out"],
+        more,
+    ]
+    .concat();
     let mut command = bench.dsmark(&args);
     // A group of its own, as a shell gives it: for what a terminal sends.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

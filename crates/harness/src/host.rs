@@ -159,16 +159,16 @@ fn rendezvous<S: Substrate, O: Write>(
     };
     let joining = Join { control, identity };
     let joined = substrate.run(&alone(config), interrupt, &joining);
-    let cookie = joined.into_iter().next().expect("lane 0 ran").1?;
+    let joined = joined.into_iter().find_map(|(_, joined)| joined);
+    let cookie = joined.expect("lane 0 ran")?;
     let _ = out.send(&Frame::Joined { cookie });
     Ok(())
 }
 
-/// One lane, the full discipline: what the rendezvous runs under, whatever the trials do.
+/// The full discipline, whatever the trials do: what the rendezvous runs under, on lane 0 alone.
 fn alone(config: &HostConfig) -> Setting {
-    let pod = Pod::new(config.pod.hosts, 1);
     Setting {
-        pod,
+        pod: config.pod,
         discipline: Discipline::DEFAULT,
         host_bytes: 0,
     }
@@ -180,13 +180,14 @@ struct Join<'a> {
 }
 
 impl Program for Join<'_> {
-    type Out = Result<u64, JoinError>;
+    type Out = Option<Result<u64, JoinError>>;
 
-    fn lane<P: HostAtomics>(&self, _: Seat, port: &P) -> Self::Out {
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
         let Control {
             header, cleared, ..
         } = self.control;
-        join_and_clear(port, header, &self.identity, Some(*cleared))
+        seat.leads_host()
+            .then(|| join_and_clear(port, header, &self.identity, Some(*cleared)))
     }
 }
 
@@ -200,8 +201,10 @@ impl Program for Leave<'_> {
     type Out = ();
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) {
-        self.control.header.leave(port, self.host, self.state);
-        if seat.host == 0 {
+        if seat.leads_host() {
+            self.control.header.leave(port, self.host, self.state);
+        }
+        if seat.leads_pod() {
             self.control.header.end_run(port);
         }
     }

@@ -1,5 +1,6 @@
 //! One run from the launcher's side: frames in, rows out, and what to do when a host dies.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -104,15 +105,9 @@ impl Session<'_> {
                     self.progress.repetition(&spec.title(), repetition);
                 }
             }
-            Frame::Trial { trial, lanes } => {
-                if self
-                    .trials
-                    .get(watch.trial)
-                    .is_some_and(|spec| spec.index == trial)
-                {
-                    watch.reports[host as usize] = Some(lanes);
-                    self.keep_if_whole(watch);
-                }
+            Frame::Trial { lanes, .. } => {
+                watch.reports[host as usize].push_back(lanes);
+                self.keep_whole(watch);
             }
             Frame::Bye { failure } => {
                 watch.bye[host as usize] = true;
@@ -134,21 +129,21 @@ impl Session<'_> {
         watch.blame(self.dated(watch, &how));
     }
 
-    /// Keeps a trial's rows once every host has reported.
-    fn keep_if_whole(&mut self, watch: &mut Watch) {
-        if watch.reports.iter().any(Option::is_none) {
-            return;
+    /// Keeps the rows of trials that every host has reported. Hosts are read side by side: one may
+    /// seem a trial ahead.
+    fn keep_whole(&mut self, watch: &mut Watch) {
+        while watch.trial < self.trials.len() && watch.reports.iter().all(|of| !of.is_empty()) {
+            // A trial that was cut short is kept at the end, when it is known why.
+            let gave_up = |lane: &LaneReport| lane.blame.is_some_and(|it| it != Blame::Answer);
+            if watch.next_reports().any(gave_up) {
+                return;
+            }
+            let lanes = watch.take_reports();
+            let spec = &self.trials[watch.trial];
+            self.recorder.add(rows(&self.place, spec, &lanes, None));
+            self.progress.trial_done(&spec.title());
+            watch.trial += 1;
         }
-        // A trial that was cut short is kept at the end, when it is known why.
-        let gave_up = |lane: &LaneReport| lane.blame.is_some_and(|blame| blame != Blame::Answer);
-        if watch.reports.iter().flatten().flatten().any(gave_up) {
-            return;
-        }
-        let lanes = watch.take_reports();
-        let spec = &self.trials[watch.trial];
-        self.recorder.add(rows(&self.place, spec, &lanes, None));
-        self.progress.trial_done(&spec.title());
-        watch.trial += 1;
     }
 
     fn check_patience(&self, watch: &mut Watch) {
@@ -206,7 +201,8 @@ impl Session<'_> {
 /// What the launcher knows of the run.
 struct Watch {
     trial: usize,
-    reports: Vec<Option<Vec<LaneReport>>>,
+    /// By host, from that trial on.
+    reports: Vec<VecDeque<Vec<LaneReport>>>,
     bye: Vec<bool>,
     /// Why the run is being stopped: the first thing that went wrong by itself.
     cause: Option<String>,
@@ -220,7 +216,7 @@ impl Watch {
     fn new(hosts: usize) -> Self {
         Self {
             trial: 0,
-            reports: vec![None; hosts],
+            reports: vec![VecDeque::new(); hosts],
             bye: vec![false; hosts],
             cause: None,
             suspicion: None,
@@ -244,8 +240,13 @@ impl Watch {
         }
     }
 
+    /// What hosts reported of the current trial.
+    fn next_reports(&self) -> impl Iterator<Item = &LaneReport> {
+        self.reports.iter().filter_map(VecDeque::front).flatten()
+    }
+
     fn take_reports(&mut self) -> Vec<LaneReport> {
-        let reports = self.reports.iter_mut().filter_map(Option::take).flatten();
-        reports.collect()
+        let reports = self.reports.iter_mut().filter_map(VecDeque::pop_front);
+        reports.flatten().collect()
     }
 }

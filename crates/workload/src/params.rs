@@ -76,15 +76,22 @@ pub fn read_params<T: Params>(
         let before = std::mem::replace(place, value.clone());
         // One at a time, so that the error is about this key and no other.
         if let Err(error) = T::deserialize(Value::Object(all.clone())) {
+            let near = suggestion(meant(value, &error.to_string()).as_deref());
             return Err(ParamError::Value {
                 workload,
                 key: key.clone(),
                 value: value.to_string(),
-                why: format!("{error} (the default is {before})"),
+                why: format!("{error}{near} (the default is {before})"),
             });
         }
     }
     Ok(T::deserialize(Value::Object(all)).expect("each value was read just above"))
+}
+
+/// The nearest of the words that serde expected, which it names between backticks.
+fn meant(value: &Value, error: &str) -> Option<String> {
+    let (_, expected) = error.split_once("expected ")?;
+    nearest(value.as_str()?, expected.split('`').skip(1).step_by(2))
 }
 
 /// The name among `known` nearest to `word`, if one is near enough to be meant.
@@ -104,9 +111,17 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Way {
+        There,
+        ThereAndBack,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct Knobs {
         lines: u32,
         rounds: u64,
+        way: Way,
     }
 
     impl Default for Knobs {
@@ -114,6 +129,7 @@ mod tests {
             Self {
                 lines: 1,
                 rounds: 100,
+                way: Way::There,
             }
         }
     }
@@ -128,7 +144,7 @@ mod tests {
             read(&json!({"lines": 4})),
             Ok(Knobs {
                 lines: 4,
-                rounds: 100
+                ..Knobs::default()
             })
         );
     }
@@ -147,5 +163,17 @@ mod tests {
             .expect_err("negative")
             .to_string();
         assert!(error.contains("lines = -1"), "{error}");
+    }
+
+    #[test]
+    fn a_word_that_is_none_of_those_expected_names_the_nearest() {
+        let error = read(&json!({"way": "there-and-bakc"}))
+            .expect_err("no such way")
+            .to_string();
+        assert!(error.contains("did you mean `there-and-back`?"), "{error}");
+        let error = read(&json!({"rounds": "many"}))
+            .expect_err("no number")
+            .to_string();
+        assert!(!error.contains("did you mean"), "{error}");
     }
 }

@@ -2,6 +2,9 @@
 
 #![allow(dead_code)] // each test file uses a part of it
 
+pub(crate) mod mounted;
+pub(crate) mod refusal;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
