@@ -47,10 +47,10 @@ max_seconds = 1e6
 target = 0.0
 "#;
 
-/// A run on a region that a struck run left is longer: launcher and host 0 watch it for a heartbeat.
+/// How much longer a run takes on a region that a struck run left: launcher and host 0 watch it.
 const WATCH: Duration = Duration::from_secs(2);
 
-/// SplitMix64: the same deaths in every run of the test.
+/// `SplitMix64`: the same deaths in every run of the test.
 struct Dice(u64);
 
 impl Dice {
@@ -299,7 +299,7 @@ fn a_run_that_is_suspended_as_a_whole_goes_on() {
     let progress = |launcher: &Child| bench.hosts_of(launcher.id()) == hosts;
     let start = Instant::now();
     wait_for("a second", || {
-        assert!(progress(&launcher), "a host is gone: {:?}", hosts);
+        assert!(progress(&launcher), "a host is gone: {hosts:?}");
         (start.elapsed() > Duration::from_secs(1)).then_some(())
     });
     kill_process_group(group, Signal::INT).expect("the group is ours");

@@ -195,11 +195,10 @@ fn base_row(place: &Place, spec: &TrialSpec, lanes: &[LaneReport], failure: Opti
     }
 }
 
-/// The error of the first lane that has one of its own, not one that follows from another's.
+/// The error of the lane that knows most: of those, the first.
 fn root_cause(lanes: &[LaneReport]) -> Option<String> {
-    let failed = || lanes.iter().filter(|lane| lane.error.is_some());
-    let own = failed().find(|lane| lane.stopped != Some(Stop::Interrupted));
-    let lane = own.or_else(|| failed().next())?;
+    let failed = lanes.iter().filter(|lane| lane.error.is_some());
+    let lane = failed.rev().max_by_key(|lane| lane.blame)?;
     let error = lane.error.as_deref().unwrap_or_default();
     Some(format!("host {} lane {}: {error}", lane.host, lane.lane))
 }
@@ -303,5 +302,142 @@ impl Recorder {
         {
             self.write_error.get_or_insert(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fabric::{Discipline, Pod};
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::frame::Blame;
+    use crate::spec::Limits;
+
+    fn place() -> Place {
+        Place {
+            substrate: Substrate::Native,
+            label: Label::StandIn,
+            pod: "local".into(),
+            coherence: Coherence::Software,
+            device: Device::Tmpfs,
+            oversubscribed: false,
+        }
+    }
+
+    fn spec() -> TrialSpec {
+        TrialSpec {
+            index: 3,
+            workload: "visibility".into(),
+            params: Map::from_iter([("lines".to_owned(), json!(1))]),
+            pod: Pod::new(3, 1),
+            discipline: Discipline::DEFAULT,
+            seed: 1,
+            limits: Limits::default(),
+        }
+    }
+
+    /// A lane of `host` that measured `samples` with `peer`.
+    fn lane(host: u32, peer: u32, samples: &[f64]) -> LaneReport {
+        let series = LaneSeries {
+            metric: "half_round_trip_ns".into(),
+            unit: "ns".into(),
+            peer: Some(peer),
+            samples: samples.to_vec(),
+            absent: None,
+        };
+        LaneReport {
+            host,
+            series: vec![series],
+            operations: 2,
+            verified: Some(true),
+            stopped: Some(Stop::Target),
+            ..LaneReport::default()
+        }
+    }
+
+    fn gave_up(host: u32, error: &str, blame: Blame) -> LaneReport {
+        LaneReport {
+            host,
+            error: Some(error.into()),
+            blame: Some(blame),
+            ..LaneReport::default()
+        }
+    }
+
+    #[test]
+    fn the_pod_has_a_row_of_all_samples_and_each_pair_one_of_its_own() {
+        let lanes = [lane(0, 1, &[1.0, 2.0]), lane(1, 2, &[3.0])];
+        let rows = rows(&place(), &spec(), &lanes, None);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|(row, samples)| (row.host, row.peer, samples.clone()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (None, None, vec![1.0, 2.0, 3.0]),
+                (Some(0), Some(1), vec![1.0, 2.0]),
+                (Some(1), Some(2), vec![3.0]),
+            ]
+        );
+        assert!(
+            rows.iter()
+                .all(|(row, _)| row.verified == Some(true) && row.trial == 3)
+        );
+    }
+
+    #[test]
+    fn the_census_is_for_each_operation_of_all_lanes() {
+        let mut lanes = [lane(0, 1, &[1.0]), lane(1, 0, &[1.0])];
+        lanes[0].census.publishes = 2;
+        lanes[1].census.publishes = 4;
+        let (row, _) = &rows(&place(), &spec(), &lanes, None)[0];
+        let census = row.census.expect("operations were counted");
+        assert!((census.publishes - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_figure_that_is_absent_anywhere_is_absent_with_its_reason() {
+        let mut lanes = [lane(0, 1, &[1.0]), lane(1, 2, &[])];
+        lanes[1].series[0].absent = Some("no common clock".into());
+        let (row, samples) = &rows(&place(), &spec(), &lanes, None)[0];
+        assert_eq!((row.n, row.p50, samples.len()), (0, None, 0));
+        assert_eq!(row.reason.as_deref(), Some("no common clock"));
+    }
+
+    #[test]
+    fn a_trial_without_samples_is_a_row_with_its_cause() {
+        let rows = rows(&place(), &spec(), &[], Some("host 2 was killed"));
+        assert_eq!(rows.len(), 1);
+        let row = &rows[0].0;
+        assert_eq!(row.error.as_deref(), Some("host 2 was killed"));
+        assert_eq!((row.verified, row.census), (None, None));
+        assert_eq!(row.stopped, Some(Stop::Interrupted));
+    }
+
+    #[test]
+    fn a_lane_s_own_failure_is_told_before_those_that_follow_from_it() {
+        let lanes = [
+            gave_up(0, "another host failed", Blame::Another),
+            gave_up(1, "host 0 was lost", Blame::Silence),
+            gave_up(2, "the deadline passed", Blame::Own),
+        ];
+        let row = &rows(&place(), &spec(), &lanes, None)[0].0;
+        assert_eq!(
+            row.error.as_deref(),
+            Some("host 2 lane 0: the deadline passed")
+        );
+    }
+
+    #[test]
+    fn one_wrong_answer_makes_the_trial_wrong() {
+        let mut lanes = [lane(0, 1, &[1.0]), lane(1, 0, &[1.0])];
+        lanes[1].verified = Some(false);
+        lanes[1].error = Some("flag of host 1: 3 expected, 2 found".into());
+        let mut recorder = Recorder::new(None);
+        recorder.add(rows(&place(), &spec(), &lanes, None));
+        assert!(!recorder.all_good());
+        assert!(recorder.rows.iter().all(|row| row.verified == Some(false)));
     }
 }

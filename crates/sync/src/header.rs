@@ -205,7 +205,7 @@ impl Header {
         }
         let identity = [FORMAT_VERSION, LINE_BYTES, region_bytes, 0, 0, 0, 0];
         port.write_posted(self.identity.at(1), &identity);
-        // After the rest: whoever observes the magic finds its version and a clean header behind it.
+        // After the rest: whoever observes the magic finds its version and a clean header.
         port.write_published(self.identity.start(), &[MAGIC]);
     }
 
@@ -344,9 +344,9 @@ fn read<P: Port>(port: &P, line: Slice<u64>) -> [u64; WORDS] {
 
 /// Stores the words in ascending order and publishes the line, whatever the discipline.
 ///
-/// By plain stores on purpose: a host also reads its own header lines, and a `movnti` store to a line
-/// that its writer holds may stay in the cache. Plain stores drain in order and the line is written
-/// back whole, so a reader that sees the last word sees those before it.
+/// By plain stores on purpose: a host also reads its own header lines, and a `movnti` store to a
+/// line that its writer holds may stay in the cache. Plain stores drain in order and the line is
+/// written back whole, so a reader that sees the last word sees those before it.
 fn write_in_order<P: Port>(port: &P, line: Slice<u64>, words: &[u64; WORDS]) {
     port.write_from(line.start(), words);
     // Serves the other hosts' next look at the line.

@@ -12,7 +12,8 @@
 //! 4. A host that finds **its own** nonce echoed takes the cookie and says joined. Nothing stale
 //!    can fool it: nobody knew its nonce before.
 //! 5. Host 0 waits until all hosts have joined **this** cookie, compares builds and layouts, clears
-//!    the control lines that they will use, and says running, or refused with the host that differs.
+//!    the control lines that they will use, and says running, or refused with the host that
+//!    differs.
 //!
 //! Cost: 4 publishes a host and 2 more a host at host 0; observes until everyone has arrived.
 

@@ -46,8 +46,8 @@ impl job::OnRegion for Format {
         match self.header.condition(port) {
             Condition::Foreign { first_word } if !self.force => {
                 return Err(format!(
-                    "it holds something that is not a dsmark region (first word {first_word:#018x}); \
-                     if nothing in it is needed, add --force"
+                    "it holds something that is not a dsmark region \
+                     (first word {first_word:#018x}); if nothing in it is needed, add --force"
                 ));
             }
             Condition::Formatted => {
