@@ -136,6 +136,7 @@ fn tells(story: &str, host: usize, process: u32, signal: Signal) -> bool {
                 format!("host {host} was lost"),
                 format!("host {host} did not arrive"),
                 format!("host {host} did not welcome"),
+                format!("host {host} welcomed this host, but did not start"),
                 format!("no word for 5 s from {named}"),
             ];
             return stories.iter().any(|known| story.contains(known));

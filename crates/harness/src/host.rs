@@ -119,7 +119,7 @@ fn refused(error: &JoinError) -> Failure {
     let blame = match error {
         JoinError::Gone(gone) => return (*gone).into(),
         // Who waits in vain for host 0 is told more by host 0, if that can still speak.
-        JoinError::NotWelcomed { .. } => Blame::Silence,
+        JoinError::NotWelcomed { .. } | JoinError::NotStarted { .. } => Blame::Another,
         _ => Blame::Own,
     };
     let what = error.to_string();

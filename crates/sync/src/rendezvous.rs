@@ -106,8 +106,8 @@ pub enum JoinError {
     },
     /// Host 0 welcomed this host, but the run did not start.
     #[error(
-        "host 0 welcomed this host, but the run did not start within {timeout_ms} ms more: another \
-         host is missing, and host 0 says which"
+        "host 0 welcomed this host, but did not start the run within {timeout_ms} ms more: it says \
+         which host is missing, or is itself suspended; look at its output"
     )]
     NotStarted {
         /// How long was waited.
