@@ -7,7 +7,6 @@
 mod build;
 mod cli;
 mod cmd;
-mod doctor;
 mod compose;
 mod doctor;
 mod failure;
