@@ -126,15 +126,15 @@ fn the_first_look_after_a_peers_write_costs_more() {
     assert!((found[1][1] - 800.0).abs() < 1e-6, "{found:?}");
 }
 
-/// Each lane reads a megabyte of its own, from the first line to the last.
+/// Each lane reads 256 KiB of its own, from the first line to the last.
 struct Bulk;
 
-const BULK_WORDS: usize = 1 << 17;
+const BULK_WORDS: usize = 1 << 15;
 
 impl Body for Bulk {
     fn run<P: HostAtomics>(&self, seat: Seat, port: &P) -> Vec<f64> {
         let first = seat.lane as usize * BULK_WORDS;
-        let own = words(8 * BULK_WORDS).range(first, first + BULK_WORDS);
+        let own = words(32 * BULK_WORDS).range(first, first + BULK_WORDS);
         let mut buffer = vec![0; BULK_WORDS];
         let read = timed(port, || port.read_into(own.start(), &mut buffer));
         vec![own.bytes() as f64 / read]
@@ -154,24 +154,23 @@ fn a_stream_keeps_its_lines_in_flight() {
     );
 }
 
-/// Eight lanes would keep 51 GB/s in flight; the slowest part of the way, the device, gives 22.5.
+/// Thirty-two lanes would keep 205 GB/s in flight; the slowest part of the way, the device, gives
+/// 22.5. (Eight get 65 % of it: their prefetchers ask in bursts, and wait behind each other's.)
 #[test]
 fn lanes_of_one_host_saturate_what_they_share() {
+    const LANES: u32 = 32;
     let setting = Setting {
-        pod: Pod::new(1, 8),
+        pod: Pod::new(1, LANES),
         discipline: Discipline::NONE,
         host_bytes: 64,
     };
     let sim = Sim::new(pod::load("sc26-four-host").expect("built in"), setting.pod);
     let out = sim.run(&setting, &NoWatch, &Timed { f: Bulk });
-    let rates = || out.iter().map(|(_, rates)| rates[0]);
+    let rates = out.iter().map(|(_, rates)| rates[0]);
     let device = sim.file().device.bandwidth_gb_per_s.value;
-    let slowest = rates().fold(f64::INFINITY, f64::min);
+    let sum = f64::from(LANES) * rates.fold(f64::INFINITY, f64::min);
     let bound = device * 1.001;
-    assert!(
-        slowest * 8.0 <= bound && slowest * 8.0 > 0.7 * device,
-        "{slowest} GB/s a lane"
-    );
+    assert!(sum <= bound && sum > 0.7 * device, "{sum} GB/s");
 }
 
 #[test]
