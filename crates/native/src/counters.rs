@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::ptr;
 
 use thiserror::Error;
 
@@ -207,7 +208,11 @@ impl Counter {
     /// # Errors
     /// [`Why`] not.
     pub fn open(event: Event) -> Result<Self, Why> {
-        let attr = event.attr();
+        Self::open_as(event, &event.attr())
+    }
+
+    /// Opens what `attr` describes, and calls it `event`.
+    fn open_as(event: Event, attr: &Attr) -> Result<Self, Why> {
         let this_thread: libc::pid_t = 0;
         let any_cpu: libc::c_int = -1;
         let no_group: RawFd = -1;
@@ -216,7 +221,7 @@ impl Counter {
         let opened = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
-                &raw const attr,
+                ptr::from_ref(attr),
                 this_thread,
                 any_cpu,
                 no_group,
@@ -384,6 +389,39 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The kernel's own count of a thread's nanoseconds needs no PMU, so it tests starting,
+    /// stopping and reading where there is none.
+    #[test]
+    fn a_counter_counts_what_lies_between_start_and_stop() {
+        let (software, task_clock) = (1, 1);
+        let attr = Attr {
+            kind: software,
+            config: task_clock,
+            ..Event::Cycles.attr()
+        };
+        let mut counter = match Counter::open_as(Event::Cycles, &attr) {
+            Ok(counter) => counter,
+            Err(why) => {
+                assert!(
+                    matches!(why, Why::Denied { .. } | Why::NoCall { .. }),
+                    "{why}"
+                );
+                return;
+            }
+        };
+        let mut count = |rounds| {
+            counter.start().unwrap();
+            busy(rounds);
+            counter.stop().unwrap()
+        };
+        let (few, many) = (count(1_000), count(3_000_000));
+        assert!(
+            0.0 < few.count && few.count < many.count,
+            "{few:?}, {many:?}"
+        );
+        assert!(many.share > 0.0 && many.share <= 1.0, "{many:?}");
     }
 
     #[test]
