@@ -48,6 +48,18 @@ pub(crate) enum Command {
         after_help = "Example:\n  dsmark doctor\n  dsmark doctor --device /dev/dax0.0 --json"
     )]
     Doctor(Doctor),
+    /// The pods that can be simulated, and the source of each constant
+    #[command(subcommand)]
+    Pod(Pod),
+    /// Hold a run's results against published figures, and say what decides each prediction
+    #[command(after_help = "Example:\n  dsmark run claims --out results/claims\n  \
+        dsmark verify results/claims\n\n\
+        Exit status 1 if a pod's own constant is not found again, or nothing could be tested. \
+        A prediction that fails is a finding, not a failure.")]
+    Verify(Verify),
+    /// Print every row of a results directory; write its page, figures and rows.csv again
+    #[command(after_help = "Example:\n  dsmark report results/monday")]
+    Report(Report),
     /// One host process; started by `run` and `measure`
     #[command(hide = true)]
     Host,
@@ -145,6 +157,13 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The results, as `run --out` made them
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Region {
     /// Write a clean header over whatever the region holds
@@ -170,5 +189,42 @@ pub(crate) enum Region {
     Reset {
         /// The region
         path: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// The results; `dsmark run claims` makes all rows that the claims need
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Other claims than those that ship
+    #[arg(long, value_name = "FILE")]
+    pub(crate) claims: Option<PathBuf>,
+    /// Components to name for each prediction, the strongest first
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) top: usize,
+    /// One JSON object a claim
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pod {
+    /// List the pods that ship
+    #[command(after_help = "Example:\n  dsmark pod list --json")]
+    List {
+        /// One JSON object a pod
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print every constant of a pod with its source
+    #[command(after_help = "Example:\n  dsmark pod show sc26-four-host")]
+    Show {
+        /// One that ships, or a file
+        #[arg(value_name = "NAME|FILE")]
+        name: String,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
     },
 }

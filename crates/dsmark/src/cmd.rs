@@ -5,8 +5,11 @@ mod host;
 mod layout;
 mod list;
 mod measure;
+mod pod;
 mod region;
+mod report;
 mod run;
+mod verify;
 
 use crate::cli::Command;
 use crate::failure::Failure;
@@ -20,6 +23,9 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Layout(args) => layout::layout(&args),
         Command::Region(args) => region::region(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Pod(args) => pod::pod(&args),
+        Command::Verify(args) => verify::verify(&args),
+        Command::Report(args) => report::report(&args),
         Command::Host => host::host(),
     }
 }

@@ -1,18 +1,19 @@
 //! The simulated substrate, composed: its registry, and trials on every core at once.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
 use fabric::{Arena, Coherence, NoWatch, ObserveBy, Pod, PublishBy};
 use harness::collect::{Measured, Place, rows};
+use harness::plan::PlannedTrial;
 use harness::trial::{Control, Stage};
-use harness::{Ended, Plan, Registry, TrialSpec};
-use record::{Device, Label};
+use harness::{Ended, Limits, Plan, Registry, TrialSpec};
+use record::{Device, Label, Row};
 use serde_json::Value;
-use sim::Sim;
 use sim::pod::PodFile;
+use sim::{Attribution, Sim};
 
 use crate::compose::{expand, listed, region_bytes};
 use crate::failure::Failure;
@@ -58,40 +59,135 @@ pub(crate) fn layout_of(plan: &Plan, pod: Pod) -> Result<Arena, Failure> {
 
 /// Everything that can be refused, before anything runs.
 pub(crate) fn prepare<'a>(job: &Job<'a>, first: u32) -> Result<Ready<'a>, Failure> {
-    let file = sim::pod::load(job.place.pod.as_deref().unwrap_or(DEFAULT_POD))?;
-    let hosts = job.plan.hosts.unwrap_or(file.shape().hosts);
-    let pod = Pod::new(hosts, job.plan.lanes);
     let registry = registry();
-    let coherence = file.coherence.value;
-    let on = record::Substrate::Sim;
-    let trials = expand(&job.plan, on, &registry, pod, coherence, first, supported)?;
-    let place = Place {
-        substrate: on,
-        label: Label::Simulated,
-        pod: file.name.clone(),
-        coherence,
-        device: Device::Model,
-        oversubscribed: false,
-    };
-    let batch = Batch {
-        file,
-        pod,
-        place,
-        registry,
-    };
-    let specs = trials.clone();
+    let mut sited = Vec::new();
+    for planned in &job.plan.trials {
+        if !planned.on.contains(&record::Substrate::Sim) {
+            continue;
+        }
+        let named = job.place.pod.as_ref().or(planned.pod.as_ref());
+        let name = named.or(job.plan.pod.as_ref());
+        let file = Arc::new(sim::pod::load(name.map_or(DEFAULT_POD, String::as_str))?);
+        let hosts = job.plan.hosts.unwrap_or(file.shape().hosts);
+        let pod = Pod::new(hosts, planned.lanes.unwrap_or(job.plan.lanes));
+        let (coherence, seed) = (file.coherence.value, job.plan.seed);
+        let next = first + sited.len() as u32;
+        let specs = registry.expand(planned, pod, coherence, seed, next, supported)?;
+        sited.extend(specs.into_iter().map(|spec| {
+            let file = Arc::clone(&file);
+            Sited { file, spec }
+        }));
+    }
+    let trials = sited.iter().map(|sited| sited.spec.clone()).collect();
+    let batch = Batch { registry, sited };
     Ok(Ready {
         trials,
-        start: Box::new(move |run| Ok(batch.run(&specs, run))),
+        start: Box::new(move |run| Ok(batch.run(run))),
     })
+}
+
+/// A trial that `row` came from, once more on `file`, perhaps with some parameters of its own.
+pub(crate) fn again(row: &Row, file: PodFile, short: &Short) -> Again {
+    let mut params = row.params.clone();
+    if let (Some(most), Some(rounds)) = (short.rounds, params.get("rounds").and_then(Value::as_u64))
+    {
+        params.insert("rounds".into(), rounds.min(most).into());
+    }
+    let limits = Limits {
+        warmup: short.warmup,
+        min_reps: short.reps,
+        max_reps: short.reps,
+        max_seconds: f64::MAX,
+        ..Limits::default()
+    };
+    let planned = PlannedTrial {
+        workload: row.workload.clone(),
+        params,
+        limits,
+        on: vec![record::Substrate::Sim],
+        pod: None,
+        lanes: None,
+    };
+    let registry = registry();
+    let (pod, coherence) = (Pod::new(row.hosts, row.lanes), file.coherence.value);
+    let specs = registry.expand(&planned, pod, coherence, row.seed, 0, supported);
+    // A row of another build may have parameters that this one refuses.
+    let Some(spec) = specs.ok().and_then(|specs| specs.into_iter().next()) else {
+        return Again::default();
+    };
+    let sited = Sited {
+        file: Arc::new(file),
+        spec,
+    };
+    let (measured, attribution) = sited.run(&registry, short.recording, &|_| {});
+    let rows = measured.into_iter().map(|(row, _)| row).collect();
+    Again { rows, attribution }
+}
+
+/// How much of a trial is run once more.
+pub(crate) struct Short {
+    pub(crate) warmup: u32,
+    pub(crate) reps: u32,
+    /// At most so many rounds a repetition, where the workload has them.
+    pub(crate) rounds: Option<u64>,
+    /// Whether to record where the time goes.
+    pub(crate) recording: bool,
+}
+
+/// What running a trial once more gave.
+#[derive(Default)]
+pub(crate) struct Again {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) attribution: Option<Attribution>,
+}
+
+/// A trial on its pod.
+struct Sited {
+    file: Arc<PodFile>,
+    spec: TrialSpec,
+}
+
+impl Sited {
+    fn place(&self) -> Place {
+        Place {
+            substrate: record::Substrate::Sim,
+            label: Label::Simulated,
+            pod: self.file.name.clone(),
+            coherence: self.file.coherence.value,
+            device: Device::Model,
+            oversubscribed: false,
+        }
+    }
+
+    /// In a region of its own size: what the other trials of a run need changes nothing here.
+    fn run(
+        &self,
+        registry: &Registry<Sim, NoWatch>,
+        recording: bool,
+        progress: &(dyn Fn(u32) + Sync),
+    ) -> (Vec<Measured>, Option<Attribution>) {
+        let (spec, pod) = (&self.spec, self.spec.pod);
+        let bytes = region_bytes(registry, pod, std::slice::from_ref(spec));
+        let sim = Sim::new(PodFile::clone(&self.file), pod);
+        let sim = sim.seed(spec.seed).region_bytes(bytes);
+        let sim = if recording { sim.recording() } else { sim };
+        let control = Control::lay_out(pod);
+        let stage = Stage {
+            spec,
+            control: &control,
+            epoch: 0,
+            watch: &NoWatch,
+            progress,
+        };
+        let lanes = registry.run(&sim, &stage);
+        (rows(&self.place(), spec, &lanes, None), sim.attribution())
+    }
 }
 
 /// Simulated trials: each a pod of its own, so they run side by side, and rows come out in order.
 struct Batch {
-    file: PodFile,
-    pod: Pod,
-    place: Place,
     registry: Registry<Sim, NoWatch>,
+    sited: Vec<Sited>,
 }
 
 /// What a worker says.
@@ -101,27 +197,24 @@ enum Said {
 }
 
 impl Batch {
-    fn run(&self, trials: &[TrialSpec], run: &mut Run<'_>) -> Ended {
-        let region_bytes = region_bytes(&self.registry, self.pod, trials);
+    fn run(&self, run: &mut Run<'_>) -> Ended {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let next = Mutex::new(0..trials.len());
+        let next = Mutex::new(0..self.sited.len());
         let interrupted = run.interrupted.as_ref();
         std::thread::scope(|scope| {
             let (say, said) = channel();
-            for _ in 0..cores.min(trials.len()) {
+            for _ in 0..cores.min(self.sited.len()) {
                 let (say, next) = (say.clone(), &next);
-                scope.spawn(move || self.work(trials, region_bytes, next, interrupted, &say));
+                scope.spawn(move || self.work(next, interrupted, &say));
             }
             drop(say);
-            Self::collect(trials, &said, run)
+            self.collect(&said, run)
         })
     }
 
     /// Takes trials until none is left.
     fn work(
         &self,
-        trials: &[TrialSpec],
-        region_bytes: u64,
         next: &Mutex<std::ops::Range<usize>>,
         interrupted: &AtomicBool,
         say: &Sender<Said>,
@@ -134,44 +227,25 @@ impl Batch {
             let progress = |repetition| {
                 let _ = say.send(Said::Repetition(index, repetition));
             };
-            let rows = self.trial(&trials[index], region_bytes, &progress);
+            let (rows, _) = self.sited[index].run(&self.registry, false, &progress);
             if say.send(Said::Done(index, rows)).is_err() {
                 return;
             }
         }
     }
 
-    fn trial(
-        &self,
-        spec: &TrialSpec,
-        region_bytes: u64,
-        progress: &(dyn Fn(u32) + Sync),
-    ) -> Vec<Measured> {
-        let sim = Sim::new(self.file.clone(), self.pod);
-        let sim = sim.seed(spec.seed).region_bytes(region_bytes);
-        let control = Control::lay_out(self.pod);
-        let stage = Stage {
-            spec,
-            control: &control,
-            epoch: 0,
-            watch: &NoWatch,
-            progress,
-        };
-        let lanes = self.registry.run(&sim, &stage);
-        rows(&self.place, spec, &lanes, None)
-    }
-
     /// Keeps rows in the order of the trials, whichever is done first.
-    fn collect(trials: &[TrialSpec], said: &Receiver<Said>, run: &mut Run<'_>) -> Ended {
+    fn collect(&self, said: &Receiver<Said>, run: &mut Run<'_>) -> Ended {
+        let title = |index: usize| self.sited[index].spec.title();
         let mut early = BTreeMap::new();
         let mut kept = 0;
         for word in said {
             match word {
                 Said::Repetition(index, repetition) => {
-                    run.progress.repetition(&trials[index].title(), repetition);
+                    run.progress.repetition(&title(index), repetition);
                 }
                 Said::Done(index, rows) => {
-                    run.progress.trial_done(&trials[index].title());
+                    run.progress.trial_done(&title(index));
                     early.insert(index, rows);
                 }
             }
@@ -185,7 +259,7 @@ impl Batch {
         for rows in early.into_values() {
             run.recorder.add(rows);
         }
-        let cause = (trials_kept < trials.len()).then(|| "interrupted".to_owned());
+        let cause = (trials_kept < self.sited.len()).then(|| "interrupted".to_owned());
         Ended {
             trials: trials_kept,
             cause,

@@ -11,8 +11,10 @@ use crate::cli::{On, Where};
 use crate::failure::Failure;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 1] =
-    [("default", include_str!("../../../plans/default.toml"))];
+pub(crate) const SHIPPED: [(&str, &str); 2] = [
+    ("default", include_str!("../../../plans/default.toml")),
+    ("claims", include_str!("../../../plans/claims.toml")),
+];
 
 /// Reads a plan by name or path.
 pub(crate) fn read(name: &str) -> Result<Plan, PlanError> {
@@ -36,7 +38,10 @@ pub(crate) fn of_one(workload: &str, set: &[String]) -> Result<Plan, Failure> {
         seed: 1,
         limits,
         on: vec![Substrate::Sim],
+        pod: None,
         trials: vec![PlannedTrial {
+            pod: None,
+            lanes: None,
             on: vec![Substrate::Sim],
             workload: workload.to_owned(),
             params,
@@ -58,7 +63,12 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
             trial.on = vec![on];
         }
     }
-    plan.lanes = place.lanes.unwrap_or(plan.lanes);
+    if let Some(lanes) = place.lanes {
+        plan.lanes = lanes;
+        for trial in &mut plan.trials {
+            trial.lanes = None;
+        }
+    }
     plan.seed = place.seed.unwrap_or(plan.seed);
     if place.smoke {
         for trial in &mut plan.trials {

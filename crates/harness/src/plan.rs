@@ -10,7 +10,9 @@
 //! ```
 //!
 //! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports.
-//! `on = ["sim", "native"]` runs a plan, or one trial of it, on both substrates.
+//! `on = ["sim", "native"]` runs a plan, or one trial of it, on both substrates. `pod` names the
+//! simulated pod of a plan or of one trial, `lanes` of a trial its own number of simulated lanes;
+//! on real hosts all trials share the lanes that the plan has.
 
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Where trials run, unless a trial or the command says otherwise.
     pub on: Vec<Substrate>,
+    /// Simulated: the pod, unless a trial or the command says otherwise.
+    pub pod: Option<String>,
     /// What is run, in order.
     pub trials: Vec<PlannedTrial>,
     /// The text, kept with the results.
@@ -55,6 +59,10 @@ pub struct PlannedTrial {
     pub limits: Limits,
     /// Where it runs.
     pub on: Vec<Substrate>,
+    /// Simulated: its pod, unless the command says otherwise; the plan's if none.
+    pub pod: Option<String>,
+    /// Simulated: lanes a host, unless the command says otherwise; the plan's if none.
+    pub lanes: Option<u32>,
 }
 
 /// A plan that cannot be used.
@@ -117,8 +125,10 @@ const LIMIT_KEYS: [&str; 6] = [
     "target",
     "deadline_seconds",
 ];
-const PLAN_KEYS: [&str; 7] = ["name", "about", "hosts", "lanes", "seed", "on", "trial"];
-const TRIAL_KEYS: [&str; 3] = ["workload", "params", "on"];
+const PLAN_KEYS: [&str; 8] = [
+    "name", "about", "hosts", "lanes", "seed", "on", "pod", "trial",
+];
+const TRIAL_KEYS: [&str; 5] = ["workload", "params", "on", "pod", "lanes"];
 
 #[derive(Deserialize)]
 struct PlanTable {
@@ -132,6 +142,7 @@ struct PlanTable {
     seed: u64,
     #[serde(default = "simulated")]
     on: Vec<Substrate>,
+    pod: Option<String>,
     #[serde(default)]
     trial: Vec<TrialTable>,
     #[serde(flatten)]
@@ -144,6 +155,8 @@ struct TrialTable {
     #[serde(default)]
     params: Map<String, Value>,
     on: Option<Vec<Substrate>>,
+    pod: Option<String>,
+    lanes: Option<u32>,
     #[serde(flatten)]
     limits: LimitTable,
 }
@@ -220,6 +233,8 @@ impl Plan {
             params: trial.params.clone(),
             limits: trial.limits.over(limits),
             on: trial.on.clone().unwrap_or_else(|| read.on.clone()),
+            pod: trial.pod.clone(),
+            lanes: trial.lanes,
         });
         let plan = Self {
             trials: trials.collect(),
@@ -229,6 +244,7 @@ impl Plan {
             lanes: read.lanes,
             seed: read.seed,
             on: read.on,
+            pod: read.pod,
             limits,
             text: text.to_owned(),
         };
@@ -256,7 +272,7 @@ impl Plan {
             let remedy = format!("use 1 to {} hosts", fabric::MAX_HOSTS);
             return range("hosts", hosts.to_string(), &remedy);
         }
-        if self.lanes == 0 {
+        if self.lanes == 0 || self.trials.iter().any(|trial| trial.lanes == Some(0)) {
             return range("lanes", "0".into(), "use 1 or more lanes a host");
         }
         if self.trials.is_empty() {

@@ -9,11 +9,13 @@
 //!
 //! - [`table`]: what a run prints on a terminal.
 //! - [`figures`]: SVG files, one a workload.
+//! - [`claims`]: published statements, held against the record.
 //! - [`text_width`]: the widths by which figures are laid out.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod claims;
 mod condition;
 mod figure;
 mod quantity;

@@ -405,6 +405,33 @@ impl PodFile {
         numbers
     }
 
+    /// Dotted names of the constants that are numbers above 0, `flush.publish_dirty_ns`; the shape
+    /// of the pod and of its caches left out.
+    pub fn components(&self) -> Vec<String> {
+        let numbers = self.numbers().into_iter();
+        let above_zero = numbers.filter(|(key, value)| *value > 0.0 && key.contains('.'));
+        above_zero.map(|(key, _)| key).collect()
+    }
+
+    /// The same pod with one constant of [`components`](Self::components) times `factor`; whole
+    /// numbers are rounded. None if there is no such constant, or no pod can have the result.
+    #[must_use]
+    pub fn scaled(&self, component: &str, factor: f64) -> Option<Self> {
+        let mut table = toml::Table::try_from(self).ok()?;
+        let (section, key) = component.split_once('.')?;
+        let constant = table.get_mut(section)?.get_mut(key)?.get_mut("value")?;
+        *constant = match constant {
+            toml::Value::Float(value) => toml::Value::Float(*value * factor),
+            toml::Value::Integer(value) => {
+                toml::Value::Integer((*value as f64 * factor).round() as i64)
+            }
+            _ => return None,
+        };
+        let file: Self = table.try_into().ok()?;
+        file.check(&self.name).ok()?;
+        Some(file)
+    }
+
     /// Every constant with its value and its source, one a line, for `dsmark pod show`.
     ///
     /// # Panics
@@ -512,6 +539,19 @@ mod tests {
             .expect_err("no such mode")
             .to_string();
         assert!(error.contains("write_mode = syncronous"), "{error}");
+    }
+
+    #[test]
+    fn one_constant_is_scaled_and_no_other() {
+        let pod = load("sc26-four-host").expect("built in");
+        let components = pod.components();
+        assert!(components.iter().any(|key| key == "path.switch_load_ns"));
+        let mut scaled = pod.scaled("path.switch_load_ns", 1.25).expect("exists");
+        assert_eq!(scaled.path.switch_load_ns.value, 775.0);
+        scaled.path.switch_load_ns.value = 620.0;
+        assert_eq!(scaled, pod);
+        assert!(pod.scaled("path.no_such_ns", 1.25).is_none());
+        assert!(pod.scaled("path.request_share", 2.5).is_none());
     }
 
     #[test]
