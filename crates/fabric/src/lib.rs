@@ -65,7 +65,7 @@ pub use place::{Cell, Frozen, HostShared, HostSlice, LINE_BYTES, Line, Lines, Pt
 pub use pod::{MAX_HOSTS, Pod, Seat};
 pub use port::{HostAtomics, Port, Private, View};
 pub use stream::{Pages, Stream, TRIAD_SCALAR, generic};
-pub use substrate::{NoWatch, Program, Setting, Substrate, Watch};
+pub use substrate::{Counted, NoWatch, Program, Setting, Substrate, Watch};
 pub use time::{Across, Clock, Ticks};
 pub use wait::{Gone, wait_until};
 pub use word::{AtomicWord, Word};

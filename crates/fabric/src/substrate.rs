@@ -49,8 +49,24 @@ impl Watch for NoWatch {
     }
 }
 
+/// What hardware counted of one event while a lane ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// Whose.
+    pub seat: Seat,
+    /// The event, as `llc_load_misses`.
+    pub event: &'static str,
+    /// The count, or why there is none.
+    pub count: Result<f64, String>,
+}
+
 /// What runs lanes.
 pub trait Substrate {
+    /// What hardware counted in the last run; nothing where nothing counts.
+    fn counted(&self) -> Vec<Counted> {
+        Vec::new()
+    }
+
     /// Runs `program` on every lane that this process holds: those of one host natively, those of
     /// the whole pod in a simulator. Returns what each lane brought back, by seat.
     fn run<G: Program, W: Watch>(

@@ -6,6 +6,8 @@ use record::{
     WriteError,
 };
 
+use serde_json::{Map, Value};
+
 use crate::spec::TrialSpec;
 use crate::trial::{LaneReport, LaneSeries};
 
@@ -192,7 +194,29 @@ fn base_row(place: &Place, spec: &TrialSpec, lanes: &[LaneReport], failure: Opti
             .or(failure.map(|_| Stop::Interrupted)),
         reason: None,
         trial: spec.index,
+        counters: counters(lanes),
     }
+}
+
+/// Hardware's counts, summed over lanes. An event that one lane has no count of has none.
+fn counters(lanes: &[LaneReport]) -> Option<Map<String, Value>> {
+    let mut sums: Map<String, Value> = Map::new();
+    let mut absent = None;
+    for (event, count) in lanes.iter().flat_map(|lane| &lane.counters) {
+        let sum = sums.entry(event.clone()).or_insert_with(|| 0.0.into());
+        match (count, sum.as_f64()) {
+            (Ok(count), Some(so_far)) => *sum = (so_far + count).into(),
+            (Ok(_), None) => {}
+            (Err(why), _) => {
+                *sum = Value::Null;
+                absent.get_or_insert_with(|| why.clone());
+            }
+        }
+    }
+    if let Some(why) = absent {
+        sums.insert("absent".into(), why.into());
+    }
+    (!sums.is_empty()).then_some(sums)
 }
 
 /// The error of the lane that knows most: of those, the first.

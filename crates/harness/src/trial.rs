@@ -87,6 +87,9 @@ pub struct LaneReport {
     pub error: Option<String>,
     /// Whose doing that was.
     pub blame: Option<Blame>,
+    /// What hardware counted while the lane ran, by event: a count, or why there is none.
+    #[serde(default)]
+    pub counters: Vec<(String, Result<f64, String>)>,
     /// The barrier's epoch at the end.
     pub epoch: u64,
 }
@@ -173,7 +176,15 @@ pub fn run_trial<L: Workload, S: Substrate, W: Watch>(
         area,
     };
     let reports = substrate.run(&setting, stage.watch, &trial);
-    reports.into_iter().map(|(_, report)| report).collect()
+    let mut counted = substrate.counted();
+    let with_counters = |(seat, mut report): (Seat, LaneReport)| {
+        let own = counted.extract_if(.., |counted| counted.seat == seat);
+        report.counters = own
+            .map(|counted| (counted.event.to_owned(), counted.count))
+            .collect();
+        report
+    };
+    reports.into_iter().map(with_counters).collect()
 }
 
 /// What was laid out from byte `from` on.

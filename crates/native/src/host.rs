@@ -3,12 +3,16 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use fabric::{Clock, Coherence, Discipline, Program, Seat, Setting, Substrate, Ticks, Watch};
+use fabric::{
+    Clock, Coherence, Counted, Discipline, Program, Seat, Setting, Substrate, Ticks, Watch,
+};
 
 use crate::affinity::{self, Pins, available_cpus, pin};
+use crate::counters::{Counters, Event, Reading};
 use crate::cpu::{Cpu, Unsupported};
 use crate::instr;
 use crate::port::{Common, Deadline, Ending, HostMemory, NativePort, Spin};
@@ -24,6 +28,7 @@ pub struct Host<'r> {
     clock: Clock,
     cpu: Cpu,
     deadline: Option<Duration>,
+    counted: Mutex<Vec<Counted>>,
     coherence: Option<Coherence>,
 }
 
@@ -38,6 +43,7 @@ impl<'r> Host<'r> {
             clock,
             cpu,
             deadline: None,
+            counted: Mutex::default(),
             coherence: None,
         }
     }
@@ -99,7 +105,11 @@ impl<'r> Host<'r> {
                 panic!("{error}");
             }
             let spin = Spin::new(self.pins.oversubscribed);
-            program.lane(seat, &NativePort::new(common, seat, watch, &spin))
+            let mut counters = Counters::open();
+            counters.start();
+            let out = program.lane(seat, &NativePort::new(common, seat, watch, &spin));
+            self.keep(seat, counters.stop());
+            out
         };
         // Caught, so that lanes that wait for this one learn of it instead of their deadline. What
         // a panic may leave half-done is lane-local, or in the region, which the next trial clears.
@@ -114,7 +124,26 @@ impl<'r> Host<'r> {
     }
 }
 
+impl Host<'_> {
+    fn keep(&self, seat: Seat, readings: Vec<(Event, Result<Reading, String>)>) {
+        let counted = readings.into_iter().map(|(event, reading)| Counted {
+            seat,
+            event: event.name(),
+            count: reading.map(|reading| reading.count),
+        });
+        self.counts().extend(counted);
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Vec<Counted>> {
+        self.counted.lock().expect("nothing panics under it")
+    }
+}
+
 impl Substrate for Host<'_> {
+    fn counted(&self) -> Vec<Counted> {
+        self.counts().clone()
+    }
+
     /// Lane 0 runs on the calling thread, whose affinity is restored afterwards.
     ///
     /// # Panics
@@ -135,6 +164,7 @@ impl Substrate for Host<'_> {
         if let Err(error) = self.supports(setting.discipline) {
             panic!("{error}");
         }
+        self.counts().clear();
         let shared = HostMemory::zeroed(setting.host_bytes);
         let ending = self.ending();
         let common = Common {

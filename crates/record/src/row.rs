@@ -207,6 +207,11 @@ pub struct Row {
     pub reason: Option<String>,
     /// The trial's number within the run: the metrics of one trial share it.
     pub trial: u32,
+    /// What hardware counted over the whole trial, warm-up and waiting included, summed over its
+    /// lanes: a number for each event, or null where the machine has no such counter, and then the
+    /// reason under `absent`. Null where nothing counts, as in a simulator.
+    #[serde(default)]
+    pub counters: Option<Map<String, Value>>,
 }
 
 impl Row {
@@ -284,7 +289,7 @@ pub(crate) mod tests {
         r#""lines_observed":1.0,"bytes_published":64.0,"bytes_observed":64.0,"#,
         r#""fences":{"store":0.0,"load":0.0,"full":2.0}},"verified":true,"answer":null,"#,
         r#""digest":"0","samples_at":0,"error":null,"peer":null,"reps":10,"#,
-        r#""stopped":"target","reason":null,"trial":0}"#,
+        r#""stopped":"target","reason":null,"trial":0,"counters":null}"#,
     );
 
     #[test]
