@@ -176,8 +176,8 @@ pub trait Port {
         stream::chase(self, links, from, hops)
     }
 
-    /// One sweep over `area`, as [`Stream`] says; `value` is what writes write. Returns the wrapping
-    /// sum of what [`Stream::Read`] read, otherwise 0. Ends without a fence.
+    /// One sweep over `area`, as [`Stream`] says; `value` is what writes write. Returns the
+    /// wrapping sum of what [`Stream::Read`] read, otherwise 0. Ends without a fence.
     ///
     /// # Panics
     /// If `area` does not hold the arrays ([`Stream::array_len`]).

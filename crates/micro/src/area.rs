@@ -23,7 +23,8 @@ pub enum Place {
 pub(crate) fn check_pages(place: Place, pages: Pages) -> Result<(), String> {
     if place == Place::Region && pages != Pages::Any {
         return Err(format!(
-            "pages = {pages}: pages of the region are its mapping's; use place = dram, or pages = any"
+            "pages = {pages}: pages of the region are its mapping's; use place = dram, \
+             or pages = any"
         ));
     }
     Ok(())

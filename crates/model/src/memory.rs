@@ -126,7 +126,8 @@ pub(crate) struct Held {
     /// Bytes that it carries, one bit each.
     pub(crate) bytes: u64,
     pub(crate) domain: usize,
-    /// The lanes that asked for it, one bit each; an eviction's are none, until one flushes the line.
+    /// The lanes that asked for it, one bit each; an eviction's are none, until one flushes the
+    /// line.
     pub(crate) askers: u64,
     /// Whether one of them has fenced since.
     pub(crate) fenced: bool,
@@ -269,8 +270,8 @@ impl Memory {
         self.enter(lane, Buffered::flush(line, how));
     }
 
-    /// Fences. A store fence enters the buffer and is done at once; a load fence has nothing to wait
-    /// for, since loads take their value in program order; a full fence is done only when the
+    /// Fences. A store fence enters the buffer and is done at once; a load fence has nothing to
+    /// wait for, since loads take their value in program order; a full fence is done only when the
     /// lane's buffer is empty: false means "not yet", and the environment must go on.
     pub fn fence(&mut self, lane: usize, fence: Fence) -> bool {
         match fence {

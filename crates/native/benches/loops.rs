@@ -1,9 +1,9 @@
 //! The trusted loops beside the generic ones, in pairs, on the same pages.
 //!
 //! `cargo bench -p native --bench loops` prints a line for each loop and size: the median of the
-//! ratios, trusted to generic, and its 95 % interval. `-- alone LOOP BYTES PAGES LANES` measures one
-//! trusted loop in DRAM (`chase`, or a [`Stream`]), BYTES an array and lane, and prints nanoseconds a
-//! hop or 10^9 bytes a second: one side of a comparison with another program.
+//! ratios, trusted to generic, and its 95 % interval. `-- alone LOOP BYTES PAGES LANES` measures
+//! one trusted loop in DRAM (`chase`, or a [`Stream`]), BYTES an array and lane, and prints
+//! nanoseconds a hop or 10^9 bytes a second: one side of a comparison with another program.
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -199,9 +199,9 @@ fn through_port(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<f64>, St
     Ok(pair.halves_ns(&ticks))
 }
 
-/// The workload itself, as the harness runs it, repetition after repetition. Its messages come first
-/// in the region, so they are the very lines of the other sides: another line may lie in another
-/// slice of the last-level cache, which alone is worth some percent.
+/// The workload itself, as the harness runs it, repetition after repetition. Its messages come
+/// first in the region, so they are the very lines of the other sides: another line may lie in
+/// another slice of the last-level cache, which alone is worth some percent.
 fn by_workload(pair: &Pair<'_>, after: u64, rounds: u64) -> Result<Vec<f64>, String> {
     let mut arena = Arena::new();
     let pod = Pod::new(2, 1);

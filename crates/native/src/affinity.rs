@@ -108,9 +108,9 @@ pub(crate) fn allow(cpus: &[usize]) -> io::Result<()> {
 
 /// Places the lanes of `host`, for a pod whose hosts all run on this machine: host after host,
 /// round robin over `cpus`, so that lanes of one host never share a CPU and hosts share as late as
-/// possible. First lanes of neighbouring hosts, which talk to each other, are on different CPUs also
-/// where each host fills the machine. Where each host has its machine to itself, plan for a pod of
-/// one host.
+/// possible. First lanes of neighbouring hosts, which talk to each other, are on different CPUs
+/// also where each host fills the machine. Where each host has its machine to itself, plan for a
+/// pod of one host.
 ///
 /// # Errors
 /// [`AffinityError::TooManyLanes`].

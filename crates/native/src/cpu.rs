@@ -101,7 +101,8 @@ impl Cpu {
             rdtscp: bit(amd.edx, 27),
             invariant_tsc: bit(power.edx, 8),
             avx: bit(basic.ecx, 28),
-            // Also whether the system keeps the upper halves (XCR0), which CPUID alone does not say.
+            // Also whether the system keeps the upper halves (XCR0), which CPUID alone does not
+            // say.
             avx2: is_x86_feature_detected!("avx2"),
         }
     }

@@ -367,54 +367,57 @@ mod tests {
         root
     }
 
+    /// Two CPUs with a hypervisor-free TSC, two NUMA nodes of which one has memory alone.
+    const MACHINE: &[(&str, &str)] = &[
+        ("proc/cpuinfo", CPUINFO),
+        ("proc/meminfo", "MemFree: 1 kB\nMemTotal:       2048 kB\n"),
+        (
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "always [madvise] never\n",
+        ),
+        ("sys/devices/system/node/node0/cpulist", "0-1\n"),
+        ("sys/devices/system/node/node0/distance", "10 20\n"),
+        (
+            "sys/devices/system/node/node0/meminfo",
+            "Node 0 MemTotal:  1024 kB\n",
+        ),
+        ("sys/devices/system/node/node1/cpulist", "\n"),
+        ("sys/devices/system/node/node1/distance", "20 10\n"),
+        (
+            "sys/devices/system/node/node1/meminfo",
+            "Node 1 MemTotal:  1024 kB\n",
+        ),
+        (
+            "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+            "8\n",
+        ),
+        (
+            "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+            "3\n",
+        ),
+        (
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "performance\n",
+        ),
+        (
+            "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+            "powersave\n",
+        ),
+        ("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/type", "Data\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n"),
+        (
+            "sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list",
+            "0-1\n",
+        ),
+    ];
+
     #[test]
     fn a_machine_is_read_from_its_files() {
         let mut msr = vec![0; 0x1a4];
         msr.extend(0b0110_u64.to_le_bytes());
-        let root = tree(&[
-            ("proc/cpuinfo", CPUINFO),
-            ("proc/meminfo", "MemFree: 1 kB\nMemTotal:       2048 kB\n"),
-            (
-                "sys/kernel/mm/transparent_hugepage/enabled",
-                "always [madvise] never\n",
-            ),
-            ("sys/devices/system/node/node0/cpulist", "0-1\n"),
-            ("sys/devices/system/node/node0/distance", "10 20\n"),
-            (
-                "sys/devices/system/node/node0/meminfo",
-                "Node 0 MemTotal:  1024 kB\n",
-            ),
-            ("sys/devices/system/node/node1/cpulist", "\n"),
-            ("sys/devices/system/node/node1/distance", "20 10\n"),
-            (
-                "sys/devices/system/node/node1/meminfo",
-                "Node 1 MemTotal:  1024 kB\n",
-            ),
-            (
-                "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-                "8\n",
-            ),
-            (
-                "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
-                "3\n",
-            ),
-            (
-                "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-                "performance\n",
-            ),
-            (
-                "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
-                "powersave\n",
-            ),
-            ("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),
-            ("sys/devices/system/cpu/cpu0/cache/index0/type", "Data\n"),
-            ("sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n"),
-            (
-                "sys/devices/system/cpu/cpu0/cache/index0/shared_cpu_list",
-                "0-1\n",
-            ),
-            ("dev/cpu/0/msr", std::str::from_utf8(&msr).unwrap()),
-        ]);
+        let msr = ("dev/cpu/0/msr", std::str::from_utf8(&msr).unwrap());
+        let root = tree(&[MACHINE, &[msr]].concat());
         let host = Host::gather(root.path());
         assert_eq!(host.cpu_model.as_deref(), Some("Some CPU"));
         assert_eq!(

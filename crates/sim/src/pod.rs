@@ -41,7 +41,10 @@ const BUILT_IN: &[(&str, &str)] = &[
 #[derive(Debug, Error)]
 pub enum PodError {
     /// No such pod, and no such file.
-    #[error("no pod {name:?}{}; built in: {known}; or give the path of a pod file", near(.nearest.as_deref()))]
+    #[error(
+        "no pod {name:?}{}; built in: {known}; or give the path of a pod file",
+        near(.nearest.as_deref())
+    )]
     Unknown {
         /// As asked for.
         name: String,
@@ -59,7 +62,10 @@ pub enum PodError {
         source: std::io::Error,
     },
     /// A key that no pod has.
-    #[error("{pod}: no constant is called `{key}`{}; `dsmark pod show` lists them", near(.nearest.as_deref()))]
+    #[error(
+        "{pod}: no constant is called `{key}`{}; `dsmark pod show` lists them",
+        near(.nearest.as_deref())
+    )]
     UnknownKey {
         /// Which pod file.
         pod: String,

@@ -79,8 +79,8 @@ impl Timing {
         let cycles = |count: u32| (f64::from(count) * cycle).round() as Time;
         let flush = &pod.flush;
         let coherent = pod.coherence.value == Coherence::Hardware;
-        // The published recipes start with the line absent, so each contains one load: of a publish,
-        // the store's read for ownership; of an observe, its last step.
+        // The published recipes start with the line absent, so each contains one load: of a
+        // publish, the store's read for ownership; of an observe, its last step.
         let without_load = |recipe: f64| ps((recipe - load).max(0.0));
         let peer = flush.observe_peer_written_ns.value - flush.observe_clean_ns.value;
         Self {
