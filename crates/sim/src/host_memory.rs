@@ -1,6 +1,7 @@
 //! DRAM: what the lanes of one host share, and each lane's own.
 
 use crate::lane::Done;
+use crate::read::Use;
 use crate::record::Kind;
 use crate::server::Server;
 use crate::timing::Time;
@@ -34,18 +35,16 @@ impl HostMemory {
 impl World {
     /// A lane's access to its own memory that its first level serves.
     #[inline(always)]
-    pub(crate) fn private_first_level(&mut self, id: usize, line: u32) -> bool {
-        let lane = &mut self.lanes[id];
-        let here = lane.l1.touch(line);
+    pub(crate) fn private_first_level(&mut self, id: usize, line: u32, how: Use) -> bool {
+        let here = self.lanes[id].l1.touch(line);
         if here {
-            lane.clock += self.timing.cycle / 2;
+            self.charge_hit(id, self.timing.levels[0], how);
         }
         here
     }
 
-    /// Any other access to a lane's own memory, at its turn. Such accesses overlap, as those of
-    /// private arrays do; chains through private memory are charged too little.
-    pub(crate) fn private_access(&mut self, id: usize, line: u32) {
+    /// Any other access to a lane's own memory, at its turn.
+    pub(crate) fn private_access(&mut self, id: usize, line: u32, how: Use) {
         let host = self.lanes[id].host;
         let resident = self.hosts[host].shared.touch(line);
         let next_to_last = self.lanes[id].l1.touch(line - 1);
@@ -62,7 +61,19 @@ impl World {
         }
         // Streams of private lines are none of the region's.
         self.lanes[id].streams.take_wanted();
-        self.overlap(id, latency, 0);
+        self.charge_hit(id, latency, how);
+    }
+
+    /// A line of a lane's own memory leaves the caches, at its turn. No pod file has a figure for
+    /// local DRAM: it is charged one DRAM latency until the fence.
+    pub(crate) fn private_flush(&mut self, id: usize, line: u32) {
+        let lane = &mut self.lanes[id];
+        lane.l1.remove(line);
+        lane.l2.remove(line);
+        lane.flushed = lane.flushed.max(lane.clock + self.timing.dram);
+        lane.clock += self.timing.cycle;
+        let host = lane.host;
+        self.hosts[host].shared.remove(line);
     }
 
     /// Lines for `bytes` bytes of a lane's own memory.

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use corosensei::Yielder;
 use fabric::{
     Across, AtomicWord, Cell, Clock, Coherence, Discipline, Fence, Flush, Frozen, Gone,
-    HostAtomics, Line, NoWatch, Port, Private, Ptr, Seat, Ticks, View, Watch, Word,
+    HostAtomics, Line, NoWatch, Port, Private, Ptr, Seat, Slice, Stream, TRIAD_SCALAR, Ticks, View,
+    Watch, Word,
 };
 use model::Access;
 
@@ -222,6 +223,8 @@ impl<'y, W: Watch> SimPort<'y, W> {
             world.progress = world.progress.max(world.lanes[self.id].turn());
         }
         world.wait(self.id, done, Kind::Observe);
+        drop(world);
+        self.prefetch();
         before
     }
 
@@ -354,6 +357,33 @@ impl<W: Watch> Port for SimPort<'_, W> {
         world.lanes[self.id].clock += time;
     }
 
+    /// As the generic one, but the loads overlap: their addresses do not depend on each other.
+    fn stream(&self, what: Stream, area: Slice<u64>, value: u64) -> u64 {
+        let len = what.array_len(area.len());
+        let load = |index| self.load_word(area.at(index), Use::Streamed);
+        let mut sum = 0u64;
+        for index in 0..len {
+            let word = match what {
+                Stream::Read => {
+                    sum = sum.wrapping_add(load(index));
+                    continue;
+                }
+                Stream::NtWrite => {
+                    self.store_nt(area.at(index), value);
+                    continue;
+                }
+                Stream::Write => value,
+                Stream::Copy => load(len + index),
+                Stream::Triad => {
+                    let (b, c) = (load(len + index), load(2 * len + index));
+                    (f64::from_bits(b) + TRIAD_SCALAR * f64::from_bits(c)).to_bits()
+                }
+            };
+            self.store_word(Access::of(area.at(index)), word);
+        }
+        sum
+    }
+
     type View<'a, T: Word>
         = SimView<'a, 'a, W, T>
     where
@@ -451,14 +481,22 @@ pub struct SimPrivate<'a, 'y, W, T> {
 }
 
 impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
+    fn line(&self, index: usize) -> u32 {
+        self.first + (index * T::BYTES / 64) as u32
+    }
+
     #[inline(always)]
-    fn charge(&self, index: usize) {
-        let line = self.first + (index * T::BYTES / 64) as u32;
+    fn charge(&self, index: usize, how: Use) {
+        let line = self.line(index);
         let id = self.port.id;
-        let served = self.port.world.borrow_mut().private_first_level(id, line);
+        let served = self
+            .port
+            .world
+            .borrow_mut()
+            .private_first_level(id, line, how);
         if !served {
             self.port.take_turn();
-            self.port.world.borrow_mut().private_access(id, line);
+            self.port.world.borrow_mut().private_access(id, line, how);
         }
     }
 }
@@ -470,13 +508,36 @@ impl<W: Watch, T: Word> Private<T> for SimPrivate<'_, '_, W, T> {
 
     #[inline(always)]
     fn get(&self, index: usize) -> T {
-        self.charge(index);
+        self.charge(index, Use::Streamed);
         self.words[index]
     }
 
     #[inline(always)]
     fn set(&mut self, index: usize, value: T) {
-        self.charge(index);
+        self.charge(index, Use::Streamed);
         self.words[index] = value;
+    }
+
+    fn flush(&self, index: usize, _: Flush) {
+        self.port.take_turn();
+        let line = self.line(index);
+        self.port
+            .world
+            .borrow_mut()
+            .private_flush(self.port.id, line);
+    }
+
+    /// Each hop waits for the load before it.
+    fn chase(&self, from: u64, hops: u64) -> u64
+    where
+        Self: Private<u64>,
+    {
+        let mut at = from;
+        for _ in 0..hops {
+            let index = (at / 8) as usize;
+            self.charge(index, Use::Chained);
+            at = self.words[index].to_bits();
+        }
+        at
     }
 }

@@ -54,7 +54,7 @@ impl World {
 
     /// A hit of a level with this latency.
     #[inline(always)]
-    fn charge_hit(&mut self, id: usize, latency: Time, how: Use) {
+    pub(crate) fn charge_hit(&mut self, id: usize, latency: Time, how: Use) {
         if how == Use::Chained {
             if self.lanes[id].ready.at > self.lanes[id].clock {
                 self.settle(id);

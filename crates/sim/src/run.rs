@@ -161,7 +161,7 @@ impl Sim {
 
     fn keep(&self, world: World, stacks: Vec<DefaultStack>) {
         *self.stacks.lock().expect("nothing panics under it") = stacks;
-        let end = world.lanes.iter().map(|lane| lane.clock).max();
+        let end = world.lanes.iter().map(crate::lane::Lane::turn).max();
         *self.simulated_ns.lock().expect("nothing panics under it") = end.unwrap_or(0) as f64 / 1e3;
         if let Some(recorder) = world.recorder {
             let mut kept = self.attribution.lock().expect("nothing panics under it");

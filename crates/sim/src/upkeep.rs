@@ -78,10 +78,10 @@ impl World {
         if self.region.holders(line).own & (1 << host) == 0 {
             return;
         }
-        let own = self.hosts[host]
-            .own
-            .get(&line)
-            .filter(|own| own.pending > 0);
+        let turn = self.lanes[id].turn();
+        let own = self.hosts[host].own.get(&line);
+        // By time, not by count: a lane that runs ahead may not have seen the last arrivals.
+        let own = own.filter(|own| own.pending > 0 && own.pending_until > turn);
         if let Some(until) = own.map(|own| own.pending_until) {
             let lane = &mut self.lanes[id];
             lane.last_arrival = lane.last_arrival.max(until);

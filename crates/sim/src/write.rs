@@ -22,6 +22,8 @@ pub(crate) struct DeviceWrite {
     pub content: Content,
     pub bytes: u64,
     pub queued: Time,
+    /// Whether the lane's next fence waits for it: not for an eviction.
+    pub awaited: bool,
 }
 
 impl DeviceWrite {
@@ -136,6 +138,8 @@ impl World {
         let lane = &mut self.lanes[id];
         lane.l1.insert(line);
         lane.l2.insert(line);
+        // Reads for ownership make streams as loads do.
+        lane.streams.access(line);
         lane.misses.occupy(done.at);
         Ok(done)
     }
@@ -234,6 +238,8 @@ impl World {
     }
 
     fn send_nt(&mut self, id: usize, entry: &Combining) {
+        // A prefetch may have brought the line since the store.
+        self.leave_cache(id, entry.line);
         let lane = &mut self.lanes[id];
         let alone = lane.clock + self.timing.publish_nt;
         let complete = alone.max(lane.last_nt + self.timing.nt_line);
@@ -257,7 +263,8 @@ impl World {
         let queued = self.hosts[host].write_link.admit(issued, &self.timing);
         let device = self.timing.device_of(line);
         if self.timing.coherent {
-            // One domain has no moment at which a write is on its way: the directory answers for it.
+            // One domain has no moment at which a write is on its way: the directory answers for
+            // it.
             self.devices[device].admit(arrival, &self.timing);
             self.region.merge(line, &content, bytes);
             self.forget_own(host, line);
@@ -296,6 +303,7 @@ impl World {
             content,
             bytes,
             queued,
+            awaited,
         });
     }
 
@@ -326,7 +334,9 @@ impl World {
             at: write.arrival + waited + self.timing.response,
             queued: write.queued + waited,
         };
-        self.lanes[write.lane].written.later(done);
+        if write.awaited {
+            self.lanes[write.lane].written.later(done);
+        }
         self.progress = self.progress.max(write.arrival);
         if let Some(recorder) = &mut self.recorder {
             recorder.arrived(write, write.arrival + waited);
