@@ -3,13 +3,17 @@
 //! A condition is everything that the plan varied; the rows of one condition and metric are its
 //! pairs of hosts and its repeated trials.
 
-use std::collections::BTreeMap;
-
-use record::{Label, Row};
+use record::{Label, Results, Row};
 use serde_json::Value;
+
+use crate::frame;
 
 /// Fields that tell rows of one condition apart, rather than conditions.
 const WITHIN: [&str; 4] = ["host", "peer", "metric", "unit"];
+
+/// Parameters that set how long is measured, not what: rows that differ in them alone are told
+/// apart, but need no name of their own.
+const EFFORT: [&str; 5] = ["rounds", "hops", "blocks", "windows", "batch"];
 
 /// The rows of one condition.
 #[derive(Clone, Debug)]
@@ -25,21 +29,23 @@ pub(crate) struct Condition<'a> {
 impl<'a> Condition<'a> {
     /// Groups rows, in the order in which conditions first appear.
     pub(crate) fn group(rows: impl Iterator<Item = &'a Row>) -> Vec<Self> {
-        let mut index_of: BTreeMap<Vec<(String, String)>, usize> = BTreeMap::new();
-        let mut conditions: Vec<Self> = Vec::new();
-        for row in rows {
-            let mut fields = row.comparability_key();
-            fields.retain(|(field, _)| !WITHIN.contains(&field.as_str()));
-            let index = *index_of.entry(fields.clone()).or_insert(conditions.len());
-            if index == conditions.len() {
-                conditions.push(Self {
-                    label: row.label,
-                    fields,
-                    rows: Vec::new(),
-                });
-            }
-            conditions[index].rows.push(row);
-        }
+        let rows: Vec<&Row> = rows.collect();
+        let keys: Vec<Vec<(String, String)>> = rows.iter().map(|row| key(row)).collect();
+        frame::groups(&keys)
+            .into_iter()
+            .map(|group| Self {
+                label: rows[group[0]].label,
+                fields: keys[group[0]].clone(),
+                rows: group.iter().map(|index| rows[*index]).collect(),
+            })
+            .collect()
+    }
+
+    /// The conditions of a workload, by label.
+    pub(crate) fn of_workload(results: &'a Results, workload: &str) -> Vec<Self> {
+        let rows = results.rows.iter();
+        let mut conditions = Self::group(rows.filter(|row| row.workload == workload));
+        conditions.sort_by_key(|condition| condition.label);
         conditions
     }
 
@@ -48,10 +54,21 @@ impl<'a> Condition<'a> {
         self.rows[0].params.get(name).map(plain)
     }
 
-    /// The row that stands for a metric: of several pairs or trials, the one in the middle by
-    /// median. It is a row of the record, with its own interval, not a mixture of hosts.
+    /// A parameter that is a number.
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        let value = self.rows[0].params.get(name)?;
+        value
+            .as_f64()
+            .or_else(|| value.as_str().and_then(|text| text.parse().ok()))
+    }
+
+    /// The row that stands for a metric: the pod's where there is one, and of several pairs or
+    /// trials the one in the middle by median. It is a row of the record, with its own interval.
     pub(crate) fn middle(&self, metric: &str) -> Option<&'a Row> {
         let mut measured: Vec<&Row> = self.measured(metric).collect();
+        if measured.iter().any(|row| row.host.is_none()) {
+            measured.retain(|row| row.host.is_none());
+        }
         measured
             .sort_by(|left, right| left.p50.unwrap_or(0.0).total_cmp(&right.p50.unwrap_or(0.0)));
         let middle = measured.len().checked_sub(1)? / 2;
@@ -75,6 +92,17 @@ impl<'a> Condition<'a> {
             .and_then(|row| absence(row))
     }
 
+    /// Its fields and values but for some, parameters named without their prefix.
+    pub(crate) fn fields_except(&self, except: &[&str]) -> Vec<(String, String)> {
+        let fields = self.fields.iter();
+        let named = fields.map(|(field, value)| (bare(field).to_owned(), value.clone()));
+        named
+            .filter(|(name, _)| {
+                !except.contains(&name.as_str()) && !EFFORT.contains(&name.as_str())
+            })
+            .collect()
+    }
+
     /// The fields, parameters without their prefix, in which this condition differs from another
     /// of `all`, as `name value`.
     pub(crate) fn distinguishing(&self, all: &[Self], except: &[&str]) -> Vec<String> {
@@ -87,11 +115,21 @@ impl<'a> Condition<'a> {
         self.fields
             .iter()
             .filter(|(field, value)| varies(field, value))
-            .map(|(field, value)| (field.strip_prefix("params.").unwrap_or(field), value))
-            .filter(|(name, _)| !except.contains(name))
+            .map(|(field, value)| (bare(field), value))
+            .filter(|(name, _)| !except.contains(name) && !EFFORT.contains(name))
             .map(|(name, value)| format!("{name} {}", value.trim_matches('"')))
             .collect()
     }
+}
+
+fn bare(field: &str) -> &str {
+    field.strip_prefix("params.").unwrap_or(field)
+}
+
+fn key(row: &Row) -> Vec<(String, String)> {
+    let mut fields = row.comparability_key();
+    fields.retain(|(field, _)| !WITHIN.contains(&field.as_str()));
+    fields
 }
 
 /// Why a row has no result; none where it has one.
@@ -114,6 +152,22 @@ pub(crate) fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The labels of some conditions, in order, each once.
+pub(crate) fn labels(conditions: &[Condition<'_>]) -> Vec<&'static str> {
+    let mut labels: Vec<Label> = conditions.iter().map(|one| one.label).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    labels.into_iter().map(Label::as_str).collect()
+}
+
+/// A sentence's first letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
 }
 
 /// What a label means.

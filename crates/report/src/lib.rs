@@ -8,20 +8,46 @@
 //! shown as absent, with its reason; it is never drawn at 0.
 //!
 //! - [`table`]: what a run prints on a terminal.
-//! - [`figures`]: SVG files, one a workload.
+//! - [`figures`]: SVG files, one a question.
+//! - [`html`]: the report as one page, sentences first.
+//! - [`write`]: all of these, as files.
+//! - [`frame`] and [`csv`]: the rows for other tools.
 //! - [`claims`]: published statements, held against the record.
 //! - [`text_width`]: the widths by which figures are laid out.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod answer;
 pub mod claims;
 mod condition;
 mod figure;
+mod frame;
+mod html;
+mod phrase;
 mod quantity;
 mod table;
 mod text;
 
+use std::path::{Path, PathBuf};
+
+use record::Results;
+
 pub use figure::{FigureError, figures};
+pub use frame::{csv, frame};
+pub use html::html;
 pub use table::{Rows, table, table_within};
 pub use text::width as text_width;
+
+/// Writes the page, every figure and the rows (`report.html`, `*.svg`, `rows.csv`) into
+/// `directory`, which is made if it does not exist, and returns the files, the page first.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, FigureError> {
+    let mut files = vec![figure::write_file(directory, "report.html", &html(results)?)?];
+    files.extend(figures(results, directory)?);
+    let rows = csv(&frame(results));
+    files.push(figure::write_file(directory, "rows.csv", &rows)?);
+    Ok(files)
+}

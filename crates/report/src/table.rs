@@ -304,12 +304,10 @@ fn closing(results: &Results, left_out: usize) -> Vec<String> {
         return lines;
     }
     if left_out > 0 {
-        let (rows, path) = (
-            if left_out == 1 { "row" } else { "rows" },
-            results.path.display(),
-        );
+        let rows = if left_out == 1 { "row" } else { "rows" };
         lines.push(format!(
-            "{left_out} {rows} of single hosts or pairs left out; `dsmark report {path}` prints all."
+            "{left_out} {rows} of single hosts or pairs left out; `dsmark report {}` prints all.",
+            results.path.display()
         ));
     }
     let distinct = |value: fn(&Row) -> String| {

@@ -6,12 +6,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{NO_CLOCK, absent, crowded_run, measured, plain_run, results, row};
+use common::{NO_CLOCK, absent, crowded_run, full_run, measured, plain_run, results, row, row_of};
 use record::{Label, Results, Row};
 use report::{figures, text_width};
+use serde_json::json;
 
 /// A text of a file and the box it takes.
 #[derive(Debug)]
@@ -61,18 +63,32 @@ fn texts(svg: &str) -> Vec<Placed> {
     svg.split("<text").skip(1).map(Placed::parse).collect()
 }
 
-/// Draws the results, checks that no text leaves the figure or covers another, and returns them.
+/// Draws the figure of `visibility`, which is the only one, and returns its texts.
 fn draw(name: &str, results: &Results) -> Vec<Placed> {
+    let mut drawn = draw_all(name, results);
+    assert_eq!(drawn.len(), 1);
+    drawn.remove("visibility.svg").unwrap()
+}
+
+/// Draws the results and returns each figure's texts, checked.
+fn draw_all(name: &str, results: &Results) -> BTreeMap<String, Vec<Placed>> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let files = figures(results, &directory).unwrap();
-    assert_eq!(files, [directory.join("visibility.svg")]);
-    let svg = fs::read_to_string(&files[0]).unwrap();
+    let named = files.iter().map(|file| {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, checked(&fs::read_to_string(file).unwrap()))
+    });
+    named.collect()
+}
+
+/// The texts of a figure, none of which leaves it or covers another.
+fn checked(svg: &str) -> Vec<Placed> {
     let size = |name: &str| -> i32 {
         let (_, value) = svg.split_once(&format!("{name}=\"")).unwrap();
         value.split_once('"').unwrap().0.parse().unwrap()
     };
     let (width, height) = (size("width"), size("height"));
-    let texts = texts(&svg);
+    let texts = texts(svg);
     for (index, text) in texts.iter().enumerate() {
         assert!(
             text.x >= 0 && text.right() <= width,
@@ -131,16 +147,19 @@ fn a_plain_run_states_its_finding() {
         "Coherent stand-in. Pod local, 2 hosts, device tmpfs, Example CPU 9000 @ 3.00GHz; n = 200.",
     );
     for label in [
-        "clwb + clflushopt, 1 line",
-        "312 ns",
-        "290 ns",
-        "420 ns",
-        "516 ns",
-        "501 ns",
+        "observe by clflushopt",
+        "movnti",
+        "312 [306, 318] ns",
+        "290 [282, 299] ns",
+        "420 [416, 424] ns",
+        "516 [513, 518] ns",
     ] {
         assert!(texts.iter().any(|text| text.text == label), "{label}");
     }
-    assert_says(&texts, &format!("one way absent: {NO_CLOCK}"));
+    assert_says(
+        &texts,
+        &format!("clwb + clflushopt, 1 line: one way absent: {NO_CLOCK}"),
+    );
     assert_says(&texts, "Made by: dsmark run --on native --hosts 2");
 }
 
@@ -162,14 +181,13 @@ fn one_row_is_a_figure() {
 fn forty_conditions_stay_legible_and_apart() {
     let texts = draw("crowded", &crowded_run());
     for publish in ["clflush", "clflushopt", "clwb", "movnti", "movdir64b"] {
-        for lines in ["1 line", "4 lines", "16 lines", "64 lines"] {
-            let name = format!("{publish} + clflushopt, {lines}");
-            let count = texts
-                .iter()
-                .filter(|text| text.text.starts_with(&name))
-                .count();
-            assert_eq!(count, 2, "{name}: once for each label");
-        }
+        let named = |start: String| {
+            let starts = texts.iter().filter(|text| text.text.starts_with(&start));
+            starts.count()
+        };
+        assert_eq!(named(format!("{publish} + clflushopt:")), 2, "{publish}");
+        let rows = texts.iter().filter(|text| text.text == publish);
+        assert_eq!(rows.count(), 2, "{publish}: once for each label");
     }
     assert_says(
         &texts,
@@ -241,7 +259,10 @@ fn the_time_of_a_wrong_answer_is_no_result() {
         &texts,
         "A half round trip takes 300 ns: clflush + clflush, 1 line",
     );
-    assert_says(&texts, "half round trip wrong: its answer was not verified");
+    assert_says(
+        &texts,
+        "clwb + clflush, 1 line: half round trip wrong: its answer was not verified",
+    );
     assert!(!joined(&texts).contains("100 ns"));
 }
 
@@ -318,4 +339,84 @@ fn a_figure_that_cannot_be_written_names_its_file() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let said = figures(&plain_run(), file.path()).unwrap_err().to_string();
     assert!(said.contains("visibility.svg"), "{said}");
+}
+
+#[test]
+fn every_micro_workload_has_its_figure() {
+    let drawn = draw_all("full", &full_run());
+    let expected = [
+        (
+            "bandwidth.svg",
+            "At most 28.0 GB/s: read of the region by 4 lanes",
+        ),
+        (
+            "latency.svg",
+            "A load costs 1.10 ns within 16 KiB, 137 ns within 256 MiB",
+        ),
+        (
+            "loaded_latency.svg",
+            "A load costs 91.3 ns while other lanes move 1.78 GB/s, 250 ns while other lanes move \
+             20.0 GB/s",
+        ),
+        (
+            "primitive.svg",
+            "clflushopt of a dirty line costs 150 ns with its fence, 25.0 ns pipelined",
+        ),
+        (
+            "visibility.svg",
+            "Fastest publish + observe: clflush + clflush, 1 line, 317 ns",
+        ),
+    ];
+    assert_eq!(drawn.len(), expected.len());
+    for (file, title) in expected {
+        assert_says(&drawn[file], title);
+        assert_says(&drawn[file], "Coherent stand-in. Pod local");
+        assert_says(&drawn[file], "n = 200");
+    }
+    assert_says(&drawn["latency.svg"], "L1d 48 KiB L2 512 KiB L3 32 MiB");
+    assert_says(&drawn["primitive.svg"], "absent: this CPU has no movdir64b");
+    assert_says(&drawn["bandwidth.svg"], "nt-write: 22.0 GB/s");
+    assert_says(&drawn["visibility.svg"], "clflushopt + clflushopt: 1708 ns");
+}
+
+#[test]
+fn one_point_without_optional_parameters_is_a_figure_too() {
+    let latency = row_of(
+        "latency",
+        json!({"working_set_bytes": 65_536}),
+        "load_latency_ns",
+        "ns",
+    );
+    let bandwidth = row_of("bandwidth", json!({}), "bandwidth_gb_per_s", "GB/s");
+    let primitive = row_of("primitive", json!({"op": "cpuid"}), "cost_ns", "ns");
+    let run = results(vec![
+        measured(latency, 4.0, 0.1),
+        measured(bandwidth, 9.0, 0.1),
+        measured(primitive, 70.0, 0.1),
+    ]);
+    let drawn = draw_all("sparse", &run);
+    assert_says(&drawn["latency.svg"], "A load costs 4.00 ns within 64 KiB");
+    assert_says(&drawn["bandwidth.svg"], "At most 9.00 GB/s");
+    assert_says(&drawn["primitive.svg"], "Cpuid costs most: 70.0 ns");
+}
+
+#[test]
+fn figures_of_failures_alone_give_the_reason() {
+    let failed = |workload, metric| Row {
+        error: Some("host 1 was lost".into()),
+        ..row_of(workload, json!({"op": "copy"}), metric, "ns")
+    };
+    let run = results(vec![
+        failed("latency", "load_latency_ns"),
+        failed("bandwidth", "bandwidth_gb_per_s"),
+        failed("primitive", "cost_ns"),
+    ]);
+    for (file, texts) in draw_all("failed", &run) {
+        assert_says(&texts, "failed: host 1 was lost");
+        assert!(
+            texts[0].text.starts_with("No "),
+            "{file}: {}",
+            texts[0].text
+        );
+    }
 }

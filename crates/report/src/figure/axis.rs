@@ -58,7 +58,7 @@ impl<'a> Axis<'a> {
 }
 
 /// A step of 1, 2 or 5 times a power of ten that cuts 0 to `greatest` into three to seven.
-fn round_step(greatest: f64) -> f64 {
+pub(super) fn round_step(greatest: f64) -> f64 {
     if greatest <= 0.0 {
         return 1.0;
     }
@@ -71,7 +71,7 @@ fn round_step(greatest: f64) -> f64 {
 }
 
 /// A round number needs no zeros behind its point.
-fn trim(digits: &str) -> String {
+pub(super) fn trim(digits: &str) -> String {
     if !digits.contains('.') {
         return digits.to_owned();
     }

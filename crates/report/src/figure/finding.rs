@@ -2,8 +2,8 @@
 
 use record::Row;
 
-use super::visibility::{capital, labels, name};
-use crate::condition::Condition;
+use super::visibility::name;
+use crate::condition::{Condition, capital, labels};
 use crate::quantity::Scale;
 use crate::text;
 
@@ -11,7 +11,7 @@ use crate::text;
 const METRIC: &str = "half_round_trip_ns";
 
 /// The finding, as a sentence. Where labels are mixed it says whose it is.
-pub(super) fn title(conditions: &[Condition<'_>]) -> String {
+pub(crate) fn title(conditions: &[Condition<'_>]) -> String {
     let finding = finding(conditions);
     match labels(conditions).as_slice() {
         [label, _, ..] => capital(&format!("{label}: {finding}")),

@@ -1,9 +1,19 @@
-//! Figures as SVG, one file a workload.
+//! Figures as SVG, one file a question.
 
 mod axis;
-mod finding;
+pub(crate) mod bandwidth;
+mod chart;
+pub(crate) mod curve;
+mod dots;
+pub(crate) mod finding;
+pub(crate) mod latency;
+mod matrix;
+mod page;
+mod palette;
+pub(crate) mod primitive;
+pub(crate) mod ruler;
 mod scene;
-mod visibility;
+pub(crate) mod visibility;
 
 use std::fs;
 use std::io;
@@ -12,12 +22,14 @@ use std::path::{Path, PathBuf};
 use record::{Label, Results};
 use thiserror::Error;
 
+use scene::Scene;
+
 /// Why a figure was not written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FigureError {
     /// The file or its directory cannot be written.
-    #[error("cannot write the figure {}: {source}; choose another directory or free space",
+    #[error("cannot write {}: {source}; choose another directory or free space",
         path.display())]
     Write {
         /// The file.
@@ -35,24 +47,64 @@ pub enum FigureError {
     },
 }
 
+/// A figure: its file's name, and how it is drawn from results that have rows for it.
+type Draw = fn(&Results) -> Option<Scene>;
+
+const FIGURES: [(&str, Draw); 5] = [
+    ("latency.svg", latency::draw),
+    ("bandwidth.svg", bandwidth::draw),
+    ("loaded_latency.svg", bandwidth::draw_loaded),
+    ("primitive.svg", primitive::draw),
+    ("visibility.svg", visibility::draw),
+];
+
+/// A figure, drawn: a file's name, its title and its content.
+pub(crate) struct Drawn {
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    pub(crate) svg: String,
+}
+
+/// Every figure that the results have rows for.
+pub(crate) fn drawn(results: &Results) -> Result<Vec<Drawn>, FigureError> {
+    let scenes = FIGURES
+        .iter()
+        .filter_map(|(name, draw)| Some((*name, draw(results)?)));
+    scenes
+        .map(|(name, scene)| {
+            let svg = scene.to_svg(name)?;
+            let title = scene.title;
+            Ok(Drawn { name, title, svg })
+        })
+        .collect()
+}
+
 /// Draws every figure that the results have rows for into `directory`, which is made if it does
 /// not exist, and returns the files. A pure function of the results.
 ///
 /// # Errors
 /// A file cannot be written.
 pub fn figures(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, FigureError> {
-    let Some(scene) = visibility::draw(results) else {
-        return Ok(Vec::new());
-    };
-    let path = directory.join("visibility.svg");
-    let svg = scene.to_svg("visibility.svg")?;
+    let drawn = drawn(results)?.into_iter();
+    drawn
+        .map(|figure| write_file(directory, figure.name, &figure.svg))
+        .collect()
+}
+
+/// Writes a file into a directory, which is made if it does not exist.
+pub(crate) fn write_file(
+    directory: &Path,
+    name: &str,
+    content: &str,
+) -> Result<PathBuf, FigureError> {
+    let path = directory.join(name);
     fs::create_dir_all(directory)
-        .and_then(|()| fs::write(&path, svg))
+        .and_then(|()| fs::write(&path, content))
         .map_err(|source| FigureError::Write {
             path: path.clone(),
             source,
         })?;
-    Ok(vec![path])
+    Ok(path)
 }
 
 /// The machines, pod and device behind a figure, in one sentence.

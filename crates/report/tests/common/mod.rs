@@ -10,48 +10,31 @@ use serde_json::{Value, json};
 
 /// A row of `visibility` without figures.
 pub(crate) fn row(publish: &str, observe: &str, lines: u32, metric: &str) -> Row {
-    let params = json!({"publish": publish, "observe": observe, "lines": lines, "rounds": 1000});
-    let Value::Object(params) = params else {
-        unreachable!("an object was written above")
-    };
-    Row {
-        schema: SCHEMA,
-        workload: "visibility".into(),
-        params,
-        substrate: Substrate::Native,
-        label: Label::StandIn,
-        pod: "local".into(),
-        coherence: Coherence::Software,
-        device: Device::Tmpfs,
-        hosts: 2,
-        lanes: 1,
-        host: Some(0),
-        oversubscribed: false,
-        rep: 0,
-        seed: 1,
-        metric: metric.into(),
-        unit: "ns".into(),
-        n: 0,
-        min: None,
-        p50: None,
-        p90: None,
-        p99: None,
-        p999: None,
-        max: None,
-        mean: None,
-        ci95: None,
-        census: None,
-        verified: Some(true),
-        answer: None,
-        digest: String::new(),
-        samples_at: None,
-        error: None,
-        peer: Some(1),
-        reps: 10,
-        stopped: None,
-        reason: None,
-        trial: 0,
-    }
+    let row = json!({
+        "schema": SCHEMA,
+        "workload": "visibility",
+        "params": {"publish": publish, "observe": observe, "lines": lines, "rounds": 1000},
+        "substrate": Substrate::Native,
+        "label": Label::StandIn,
+        "pod": "local",
+        "coherence": Coherence::Software,
+        "device": Device::Tmpfs,
+        "hosts": 2,
+        "lanes": 1,
+        "host": 0,
+        "oversubscribed": false,
+        "rep": 0,
+        "seed": 1,
+        "metric": metric,
+        "unit": "ns",
+        "n": 0,
+        "verified": true,
+        "digest": "",
+        "peer": 1,
+        "reps": 10,
+        "trial": 0,
+    });
+    serde_json::from_value(row).unwrap()
 }
 
 /// The row with the statistics of 200 samples spread evenly around a median.
@@ -78,14 +61,28 @@ pub(crate) fn results(rows: Vec<Row>) -> Results {
         build: &Build::default(),
     };
     let mut directory = Directory::create(parent.path().join("run"), &origin).unwrap();
-    directory
-        .add_host(0, &json!({"cpu_model": "Example CPU 9000 @ 3.00GHz"}))
-        .unwrap();
+    directory.add_host(0, &host()).unwrap();
     for mut row in rows {
         directory.append(&mut row, &[]).unwrap();
     }
     directory.finish(true, &[]).unwrap();
     Results::open(parent.path().join("run")).unwrap()
+}
+
+fn host() -> Value {
+    let cache = |level, kind: &str, size_bytes| json!({"level": level, "kind": kind, "size_bytes": size_bytes, "shared_cpus": "0"});
+    json!({
+        "cpu_model": "Example CPU 9000 @ 3.00GHz",
+        "caches": [
+            cache(1, "data", 49_152),
+            cache(1, "instruction", 32_768),
+            cache(2, "unified", 524_288),
+            cache(3, "unified", 33_554_432),
+        ],
+        "governors": null,
+        "smt": "<off> & \"on\"",
+        "unreadable": {"governors": "/sys/devices/system/cpu/cpu0/cpufreq: No such file"},
+    })
 }
 
 pub(crate) const NO_CLOCK: &str =
@@ -155,6 +152,148 @@ fn pairs(label: Label, publish: &str, lines: u32, median: f64) -> Vec<Row> {
         } else {
             absent(place(ONE_WAY), NO_CLOCK)
         });
+    }
+    rows
+}
+
+/// A row of any workload without figures.
+pub(crate) fn row_of(workload: &str, params: Value, metric: &str, unit: &str) -> Row {
+    let Value::Object(params) = params else {
+        unreachable!("parameters are written as an object")
+    };
+    Row {
+        workload: workload.into(),
+        params,
+        unit: unit.into(),
+        host: None,
+        peer: None,
+        ..row("", "", 1, metric)
+    }
+}
+
+/// What a run of every micro workload leaves.
+pub(crate) fn full_run() -> Results {
+    let mut rows = latency_rows();
+    rows.extend(bandwidth_rows());
+    rows.extend(primitive_rows());
+    rows.extend(visibility_rows());
+    results(rows)
+}
+
+const METRIC_OF_OP: [(&str, &str, f64); 3] = [
+    ("load", "load_latency_ns", 1.0),
+    ("store", "store_latency_ns", 1.4),
+    ("flush-reload", "flush_reload_ns", 60.0),
+];
+
+fn latency_rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (op, metric, factor) in METRIC_OF_OP {
+        for place in ["region", "dram"] {
+            for pages in ["small", "huge"] {
+                for power in (14..=28).step_by(2) {
+                    let size = 1_u64 << power;
+                    let params = json!({"working_set_bytes": size, "op": op, "place": place,
+                                        "pages": pages, "order": "random"});
+                    let row = row_of("latency", params, metric, "ns");
+                    let far = if place == "region" { 1.3 } else { 1.0 };
+                    let walks = if pages == "small" { 1.2 } else { 1.0 };
+                    let median = match power {
+                        ..16 => 1.1 * factor,
+                        16..20 => 4.2 * factor,
+                        20..26 => 18.0 * factor.min(6.0),
+                        _ => 88.0 * factor.min(2.0) * far * walks,
+                    };
+                    rows.push(measured(row, median, median * 0.1));
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn bandwidth_rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for place in ["region", "dram"] {
+        for (op, peak) in [
+            ("read", 14.0),
+            ("write", 7.0),
+            ("nt-write", 11.0),
+            ("copy", 9.5),
+            ("triad", 9.9),
+        ] {
+            for lanes in [1, 2, 4] {
+                let params = json!({"op": op, "place": place, "active_lanes": lanes});
+                let row = row_of("bandwidth", params, "bandwidth_gb_per_s", "GB/s");
+                let median =
+                    peak * f64::from(lanes).sqrt() * if place == "dram" { 1.1 } else { 1.0 };
+                rows.push(measured(row, median, median * 0.05));
+            }
+        }
+        for gap in [0, 16, 64, 256, 1024] {
+            let params = json!({"op": "loaded", "place": place, "gap_ns": gap});
+            let share = 1.0 / (1.0 + f64::from(gap) / 100.0);
+            let row = |metric, unit| row_of("bandwidth", params.clone(), metric, unit);
+            let bandwidth = row("bandwidth_gb_per_s", "GB/s");
+            rows.push(measured(bandwidth, 20.0 * share, share));
+            let latency = row("loaded_latency_ns", "ns");
+            rows.push(measured(latency, 90.0 + 160.0 * share * share, 9.0));
+        }
+    }
+    rows
+}
+
+fn primitive_rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut push = |op: &str, state: &str, mode: &str, median: f64| {
+        let params = json!({"op": op, "line_state": state, "mode": mode});
+        let row = row_of("primitive", params, "cost_ns", "ns");
+        rows.push(if op == "movdir64b" {
+            absent(row, "this CPU has no movdir64b")
+        } else {
+            measured(row, median, median * 0.08)
+        });
+    };
+    for (op, base) in [("clflush", 180.0), ("clflushopt", 150.0), ("clwb", 140.0)] {
+        for (state, factor) in [("dirty", 1.0), ("clean", 0.7), ("absent", 0.4)] {
+            push(op, state, "single", base * factor);
+            push(op, state, "pipelined", base * factor / 6.0);
+        }
+    }
+    for op in ["movnti", "movdir64b"] {
+        push(op, "absent", "single", 190.0);
+        push(op, "absent", "pipelined", 18.0);
+    }
+    for (op, cost) in [
+        ("sfence", 2.2),
+        ("lfence", 8.0),
+        ("mfence", 14.0),
+        ("rdtscp", 12.0),
+    ] {
+        push(op, "none", "single", cost);
+    }
+    rows
+}
+
+fn visibility_rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut median = 300.0;
+    for publish in ["clflush", "clflushopt", "clwb", "movnti", "movdir64b"] {
+        for observe in ["clflush", "clflushopt"] {
+            median += 17.0;
+            let place = |metric| Row {
+                host: None,
+                peer: None,
+                ..row(publish, observe, 1, metric)
+            };
+            rows.push(measured(place(HALF), median, 20.0));
+            rows.push(measured(place(ONE_WAY), median - 20.0, 20.0));
+        }
+    }
+    for lines in [4, 16, 64] {
+        let base = row("clflushopt", "clflushopt", lines, HALF);
+        let more = f64::from(lines) * 22.0;
+        rows.push(measured(base, 300.0 + more, 20.0));
     }
     rows
 }
