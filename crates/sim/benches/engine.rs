@@ -55,7 +55,7 @@ impl Program for Hits {
 const SHAPES: [(u32, u32); 4] = [(4, 1), (64, 1), (4, 4), (64, 4)];
 
 /// Operations of one run, over all lanes: enough that starting the lanes does not count.
-const OPERATIONS: u64 = 3 << 17;
+const OPERATIONS: u64 = 3 << 20;
 
 /// 16 KiB: a third of the first level.
 const HIT_WORDS: usize = 2 * 1024;
@@ -92,7 +92,7 @@ fn device_ops(c: &mut Criterion) {
 
 fn cache_hits(c: &mut Criterion) {
     let mut group = c.benchmark_group("cache-hits");
-    let hits = 8 << 20;
+    let hits = 32 << 20;
     group.throughput(Throughput::Elements(hits)).sample_size(10);
     for (hosts, lanes) in SHAPES {
         let pod = Pod::new(hosts, lanes);

@@ -48,6 +48,7 @@ impl Agenda {
     }
 
     /// Puts a lane at `time`.
+    #[inline]
     pub(crate) fn set(&mut self, lane: usize, time: Time) {
         let mut node = self.leaf(lane);
         self.times[node] = time;
@@ -62,6 +63,7 @@ impl Agenda {
     }
 
     /// The earliest lane, the lowest of several, and its time; none if all have ended.
+    #[inline]
     pub(crate) fn earliest(&self) -> Option<(usize, Time)> {
         let time = self.times[1];
         if time == NEVER {
@@ -80,15 +82,18 @@ impl Agenda {
     }
 
     /// The time before which `lane` goes first against every other lane.
+    #[inline]
     pub(crate) fn rivals(&self, lane: usize) -> Time {
         self.rivals_below(lane, self.leaves)
     }
 
     /// The same, against lanes of the same host only.
+    #[inline]
     pub(crate) fn host_rivals(&self, lane: usize) -> Time {
         self.rivals_below(lane, self.host_leaves)
     }
 
+    #[inline]
     fn rivals_below(&self, lane: usize, leaves: usize) -> Time {
         let mut node = self.leaf(lane);
         let mut limit = NEVER;

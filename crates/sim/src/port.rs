@@ -51,6 +51,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
     }
 
     /// Waits until nobody of this coherence domain has anything to do before this lane.
+    #[inline]
     fn take_turn(&self) {
         let mut world = self.world.borrow_mut();
         if !world.lanes[self.id].runs_ahead() && !world.down {
@@ -62,6 +63,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
     }
 
     /// Waits until everything in the pod before `to` has been simulated.
+    #[inline]
     fn reach(&self, to: Time) {
         let mut world = self.world.borrow_mut();
         if world.down {
@@ -78,6 +80,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
         self.turn.suspend(());
     }
 
+    #[inline]
     fn suspend_until(&self, world: &mut World, to: Time) {
         let lane = &mut world.lanes[self.id];
         lane.floor = lane.floor.max(to);
@@ -130,6 +133,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
     }
 
     /// The lane's prefetcher asks the device for lines of a stream.
+    #[inline]
     fn prefetch(&self) {
         let wanted = self.world.borrow().stream_arrival(self.id);
         if let Some(arrival) = wanted {

@@ -133,6 +133,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn begin_miss(&mut self, id: usize, line: u32, how: Use) -> Time {
         if how == Use::Chained && !self.lanes[id].batch.holds(line) {
             self.settle(id);
@@ -141,6 +142,7 @@ impl World {
     }
 
     /// Sends a request as soon as a slot for it is free; returns when it is at the device.
+    #[inline]
     pub(crate) fn issue_miss(&mut self, id: usize) -> Time {
         let at = self.lanes[id].misses.admit(self.lanes[id].clock);
         self.wait(id, Done { at, queued: 0 }, Kind::Observe);
@@ -188,6 +190,7 @@ impl World {
 
     /// Reads a line at the device for a host without a copy; returns when it is there. Another lane
     /// of the host may have brought it meanwhile: then that copy stays, being what they all see.
+    #[inline]
     pub(crate) fn fetch(&mut self, id: usize, line: u32, arrival: Time) -> Done {
         let host = self.lanes[id].host;
         let bit = 1u64 << host;
@@ -223,6 +226,7 @@ impl World {
     }
 
     /// When the request of the lane's prefetcher reaches the device, if it wants lines.
+    #[inline]
     pub(crate) fn stream_arrival(&self, id: usize) -> Option<Time> {
         let lane = &self.lanes[id];
         let arrival = (lane.clock + self.timing.request).max(lane.floor);
@@ -239,6 +243,7 @@ impl World {
     }
 
     /// One line travels from the device to a lane's host.
+    #[inline]
     fn device_read(&mut self, id: usize, line: u32, arrival: Time) -> Done {
         let mut service = self.timing.response;
         let lane = &mut self.lanes[id];
@@ -296,6 +301,7 @@ impl World {
     }
 
     /// Makes bytes of its own out of a host's copy, for a store.
+    #[inline]
     pub(crate) fn own_copy(&mut self, host: usize, line: u32, owner: u32) -> &mut CachedLine {
         if self.region.holders(line).own & (1 << host) == 0 {
             let fetched = CachedLine::fetched(*self.region.content(line));

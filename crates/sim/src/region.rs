@@ -38,6 +38,7 @@ impl Region {
         self.pages.get((line / PAGE_LINES) as usize)?.as_deref()
     }
 
+    #[inline]
     fn page_mut(&mut self, line: u32) -> &mut Page {
         let index = (line / PAGE_LINES) as usize;
         if index >= self.pages.len() {
@@ -85,6 +86,7 @@ impl Region {
     }
 
     /// A write arrives at the device.
+    #[inline]
     pub(crate) fn merge(&mut self, line: u32, content: &Content, bytes: u64) {
         let page = self.page_mut(line);
         // Clearing memory that was never written keeps it unallocated.

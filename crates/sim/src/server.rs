@@ -32,6 +32,7 @@ impl Server {
     /// The wait is the longer of two: behind lines admitted before, and, above the knee, behind
     /// bursts that interleave with it: M/D/1 with batch arrivals. Only the four operations that
     /// IEEE 754 rounds exactly are used, so every machine computes the same times.
+    #[inline]
     pub(crate) fn admit(&mut self, at: Time, timing: &Timing) -> Time {
         let queued = self.free.saturating_sub(at);
         self.free = at.max(self.free) + self.service;
@@ -41,6 +42,7 @@ impl Server {
         queued.max(self.burst_wait(timing))
     }
 
+    #[inline]
     fn burst_wait(&self, timing: &Timing) -> Time {
         if self.load <= timing.knee {
             return 0;

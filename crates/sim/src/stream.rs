@@ -14,7 +14,6 @@ const CONFIDENCE: u8 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Stream {
-    next: u32,
     /// First line not yet asked for.
     frontier: u32,
     seen: u8,
@@ -24,8 +23,11 @@ struct Stream {
 #[derive(Debug)]
 pub(crate) struct Streams {
     distance: u32,
+    /// The line that would continue each stream: apart, so that one comparison of vectors finds it.
+    next: [u32; STREAMS],
     followed: [Stream; STREAMS],
     oldest: usize,
+    last: u32,
     fills: [(u32, Time); FILLS],
     wanted: Option<(u32, u32)>,
 }
@@ -34,8 +36,10 @@ impl Streams {
     pub(crate) fn new(distance: u32) -> Self {
         Self {
             distance: distance.min(FILLS as u32 - 1),
+            next: [u32::MAX; STREAMS],
             followed: [Stream::default(); STREAMS],
             oldest: 0,
+            last: u32::MAX,
             fills: [(u32::MAX, 0); FILLS],
             wanted: None,
         }
@@ -43,23 +47,28 @@ impl Streams {
 
     /// The lane accessed a line that was not in its first level.
     pub(crate) fn access(&mut self, line: u32) {
-        if self.distance == 0 {
+        // A line looked at again and again, as polls do, is no stream.
+        if self.distance == 0 || self.last == line {
             return;
         }
-        let known = self
-            .followed
-            .iter_mut()
-            .find(|s| s.next == line && s.seen > 0);
-        let Some(stream) = known else {
+        self.last = line;
+        let mut place = STREAMS;
+        for (index, &next) in self.next.iter().enumerate() {
+            if next == line {
+                place = index;
+            }
+        }
+        if place == STREAMS {
+            self.next[self.oldest] = line + 1;
             self.followed[self.oldest] = Stream {
-                next: line + 1,
                 frontier: line + 1,
                 seen: 1,
             };
             self.oldest = (self.oldest + 1) % STREAMS;
             return;
-        };
-        stream.next = line + 1;
+        }
+        self.next[place] = line + 1;
+        let stream = &mut self.followed[place];
         stream.seen = (stream.seen + 1).min(CONFIDENCE);
         stream.frontier = stream.frontier.max(line + 1);
         // Half a distance at a time: one look at the device for many lines.

@@ -1,7 +1,8 @@
 //! Which lines a cache level holds: set-associative, least recently used last.
 
-/// No line: line numbers of a region and of lanes' own memory stay below it.
-const NOTHING: u32 = u32::MAX;
+/// No line. Tags are line numbers plus one, so that empty tags are zeroes: memory that the system
+/// does not have to provide before a set is used.
+const NOTHING: u32 = 0;
 
 /// The tags of one cache. They decide what an access costs and what must leave, never what is read.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ impl Tags {
     pub(crate) fn touch(&mut self, line: u32) -> bool {
         let start = self.start(line);
         match self.lines.get(start) {
-            Some(&first) if first == line => true,
+            Some(&first) if first == line + 1 => true,
             Some(_) => self.touch_other(start, line),
             None => false,
         }
@@ -49,18 +50,24 @@ impl Tags {
 
     fn touch_other(&mut self, start: usize, line: u32) -> bool {
         let set = &mut self.lines[start..start + self.ways];
-        let Some(way) = set.iter().position(|&tag| tag == line) else {
+        let Some(way) = set.iter().position(|&tag| tag == line + 1) else {
             return false;
         };
-        set[..=way].rotate_right(1);
+        set.copy_within(..way, 1);
+        set[0] = line + 1;
         true
     }
 
     /// Brings a line in as the most recently used; returns the line that it drives out.
+    #[inline(always)]
     pub(crate) fn insert(&mut self, line: u32) -> Option<u32> {
         if self.touch(line) {
             return None;
         }
+        self.insert_new(line)
+    }
+
+    fn insert_new(&mut self, line: u32) -> Option<u32> {
         if self.lines.is_empty() {
             self.lines = vec![NOTHING; self.sets as usize * self.ways];
         }
@@ -69,19 +76,18 @@ impl Tags {
         let gap = set.iter().position(|&tag| tag == NOTHING);
         let last = gap.unwrap_or(set.len() - 1);
         let victim = set[last];
-        set[..=last].rotate_right(1);
-        set[0] = line;
-        (victim != NOTHING).then_some(victim)
+        set.copy_within(..last, 1);
+        set[0] = line + 1;
+        (victim != NOTHING).then(|| victim - 1)
     }
 
     /// Takes a line out, if it is here.
-    #[inline(always)]
     pub(crate) fn remove(&mut self, line: u32) {
         let start = self.start(line);
         if start < self.lines.len() {
             let set = &mut self.lines[start..start + self.ways];
-            if let Some(way) = set.iter().position(|&tag| tag == line) {
-                set[way..].rotate_left(1);
+            if let Some(way) = set.iter().position(|&tag| tag == line + 1) {
+                set.copy_within(way + 1.., way);
                 let last = set.len() - 1;
                 set[last] = NOTHING;
             }

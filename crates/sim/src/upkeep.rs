@@ -19,11 +19,9 @@ impl World {
             Flush::ClFlush => self.timing.serial_line,
             Flush::ClFlushOpt => self.timing.burst_line,
         };
+        // The tags stay: who holds a line decides whether it is found, and whoever flushes a line
+        // mostly fetches it again at once.
         let dirty = self.drop_copy(host, line);
-        let lane = &mut self.lanes[id];
-        lane.l1.remove(line);
-        lane.l2.remove(line);
-        self.hosts[host].shared.remove(line);
         let complete = self.space_flush(id, dirty.is_some(), spacing);
         if let Some(content) = dirty {
             let arrival = complete.saturating_sub(self.timing.response);
@@ -54,6 +52,7 @@ impl World {
 
     /// When this flush is done by itself: after its own cost, and not closer to the one before than
     /// lines of a burst are.
+    #[inline]
     fn space_flush(&mut self, id: usize, dirty: bool, spacing: Time) -> Time {
         let lane = &mut self.lanes[id];
         // A flush is ordered after older stores to its line: the line must have come first.
@@ -73,6 +72,7 @@ impl World {
 
     /// The line's last bytes are already on their way: the fence of whoever flushes it now waits
     /// for them.
+    #[inline]
     fn adopt(&mut self, id: usize, line: u32) {
         let host = self.lanes[id].host;
         if self.region.holders(line).own & (1 << host) == 0 {
@@ -91,6 +91,7 @@ impl World {
     }
 
     /// Begins a fence, at this lane's turn; returns when the writes that it waits for arrive.
+    #[inline]
     pub(crate) fn begin_fence(&mut self, id: usize, fence: Fence) -> Option<Time> {
         if fence == Fence::Load {
             return None;

@@ -145,6 +145,7 @@ impl World {
     }
 
     /// Lane `id` goes on: until when may it do so by itself?
+    #[inline]
     pub(crate) fn open_turn(&mut self, id: usize) {
         self.lanes[id].horizon = if !self.run_ahead {
             0
@@ -215,6 +216,7 @@ impl World {
     }
 
     /// The host's shared level takes a line in, and loses another.
+    #[inline]
     pub(crate) fn keep(&mut self, id: usize, line: u32) {
         let host = self.lanes[id].host;
         if let Some(victim) = self.hosts[host].shared.insert(line) {
@@ -235,6 +237,7 @@ impl World {
     }
 
     /// Drops a host's copy; returns what a dirty one takes to the device.
+    #[inline]
     pub(crate) fn drop_copy(&mut self, host: usize, line: u32) -> Option<Content> {
         let bit = 1u64 << host;
         let holders = self.region.holders(line);
@@ -255,12 +258,14 @@ impl World {
     }
 
     /// The host has no bytes of its own for the line any more.
+    #[inline]
     pub(crate) fn forget_own(&mut self, host: usize, line: u32) {
         self.hosts[host].own.remove(&line);
         self.region.holders_mut(line).own &= !(1 << host);
     }
 
     /// Puts bytes of its own for the line at a host.
+    #[inline]
     pub(crate) fn insert_own(&mut self, host: usize, line: u32, own: OwnLine) {
         let holders = self.region.holders_mut(line);
         holders.own |= 1 << host;
@@ -269,6 +274,7 @@ impl World {
     }
 
     /// When a write of this host's own that is still on its way lets a read of the line through.
+    #[inline]
     pub(crate) fn own_write_in_the_way(&self, host: usize, line: u32) -> Option<Time> {
         if self.region.holders(line).own & (1 << host) == 0 {
             return None;
@@ -277,6 +283,7 @@ impl World {
         (own.cached.is_none() && own.pending > 0).then_some(own.pending_until)
     }
 
+    #[inline]
     pub(crate) fn check_line(&self, line: u64) -> u32 {
         assert!(
             line < u64::from(self.region_lines),

@@ -110,6 +110,7 @@ impl World {
     }
 
     /// On a coherent pod a store first takes other hosts' copies away.
+    #[inline]
     fn others_hold(&self, host: usize, line: u32) -> bool {
         let holders = self.region.holders(line);
         self.timing.coherent && (holders.mirror | holders.own) & !(1 << host) != 0
@@ -145,6 +146,7 @@ impl World {
     }
 
     /// A store drains into a line that this lane owns since `done`.
+    #[inline]
     pub(crate) fn store_owned(&mut self, id: usize, at: Access, bits: u64, done: Done) {
         self.owned(id, at).store(at, bits);
         let lane = &mut self.lanes[id];
@@ -153,6 +155,7 @@ impl World {
     }
 
     /// The copy of a line that this lane owns.
+    #[inline]
     pub(crate) fn owned(&mut self, id: usize, at: Access) -> &mut CachedLine {
         let own = self.hosts[self.lanes[id].host]
             .own
@@ -219,6 +222,7 @@ impl World {
     }
 
     /// Sends what this lane has combined for `line`, if anything.
+    #[inline]
     pub(crate) fn write_out_combined(&mut self, id: usize, line: u32) {
         let combining = &mut self.lanes[id].combining;
         if combining.is_empty() {
@@ -315,6 +319,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn arrive(&mut self, write: &DeviceWrite) {
         let line = write.line;
         let host = self.lanes[write.lane].host;
@@ -344,6 +349,7 @@ impl World {
     }
 
     /// Hosts whose copies equalled the device's old content keep that: now they are stale.
+    #[inline]
     fn leave_stale(&mut self, writer: usize, line: u32) {
         let mut left = self.region.holders(line).mirror & !(1 << writer);
         while left != 0 {
