@@ -57,6 +57,9 @@ pub(crate) enum Command {
         Exit status 1 if a pod's own constant is not found again, or nothing could be tested. \
         A prediction that fails is a finding, not a failure.")]
     Verify(Verify),
+    /// Print every row of a results directory; write its page, figures and rows.csv again
+    #[command(after_help = "Example:\n  dsmark report results/monday")]
+    Report(Report),
     /// One host process; started by `run` and `measure`
     #[command(hide = true)]
     Host,
@@ -152,6 +155,13 @@ pub(crate) struct Doctor {
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The results, as `run --out` made them
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,6 +7,7 @@ mod list;
 mod measure;
 mod pod;
 mod region;
+mod report;
 mod run;
 mod verify;
 
@@ -24,6 +25,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Pod(args) => pod::pod(&args),
         Command::Verify(args) => verify::verify(&args),
+        Command::Report(args) => report::report(&args),
         Command::Host => host::host(),
     }
 }

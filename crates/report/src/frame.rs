@@ -29,10 +29,7 @@ pub fn csv(frame: &DataFrame) -> String {
     text.push_str(&names.collect::<Vec<_>>().join(","));
     text.push_str("\r\n");
     for index in 0..frame.height() {
-        let cells = frame.columns().iter().map(|column| {
-            let value = column.get(index).expect("the index is below the height");
-            cell(&value)
-        });
+        let cells = frame.columns().iter().map(|column| cell(column, index));
         text.push_str(&cells.collect::<Vec<_>>().join(","));
         text.push_str("\r\n");
     }
@@ -180,8 +177,9 @@ fn census(rows: &[Row]) -> Vec<Column> {
     ]
 }
 
-fn cell(value: &AnyValue<'_>) -> String {
-    match value {
+fn cell(column: &Column, index: usize) -> String {
+    let value = column.get(index);
+    match value.expect("the index is below the frame's height") {
         AnyValue::Null => String::new(),
         AnyValue::Float64(number) => number.to_string(),
         AnyValue::UInt64(count) => count.to_string(),

@@ -45,7 +45,11 @@ pub use text::width as text_width;
 /// # Errors
 /// A file cannot be written.
 pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, FigureError> {
-    let mut files = vec![figure::write_file(directory, "report.html", &html(results)?)?];
+    let mut files = vec![figure::write_file(
+        directory,
+        "report.html",
+        &html(results)?,
+    )?];
     files.extend(figures(results, directory)?);
     let rows = csv(&frame(results));
     files.push(figure::write_file(directory, "rows.csv", &rows)?);

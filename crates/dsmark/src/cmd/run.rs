@@ -55,11 +55,20 @@ fn show(out: &Path) -> Result<(), Failure> {
     let results = Results::open(out).map_err(Failure::after)?;
     print(&report::table(&results))?;
     print(&format!("results: {}\n", out.display()))?;
-    let figures = figure_directory(out);
-    let drawn = report::figures(&results, &figures).map_err(Failure::after)?;
-    let lines = drawn
+    write_report(&results, out)
+}
+
+/// Writes page, figures and rows, and says where.
+pub(crate) fn write_report(results: &Results, out: &Path) -> Result<(), Failure> {
+    let files = report::write(results, &figure_directory(out)).map_err(Failure::after)?;
+    let kind = |file: &Path| match file.extension().and_then(|it| it.to_str()) {
+        Some("html") => "report: ",
+        Some("svg") => "figure: ",
+        _ => "rows:   ",
+    };
+    let lines = files
         .iter()
-        .map(|figure| format!("figure:  {}\n", figure.display()));
+        .map(|file| format!("{} {}\n", kind(file), file.display()));
     print(&lines.collect::<String>())
 }
 
