@@ -90,18 +90,41 @@ impl Job<'_> {
     }
 
     fn prepare(&self) -> Result<Vec<Ready<'_>>, Failure> {
+        self.refuse_what_does_not_apply()?;
         let mut shares: Vec<Ready<'_>> = Vec::new();
         for on in [Substrate::Sim, Substrate::Native] {
             if !self.plan.trials.iter().any(|trial| trial.on.contains(&on)) {
                 continue;
             }
-            let first = shares.iter().map(|share| share.trials.len() as u32).sum();
-            shares.push(match on {
-                Substrate::Sim => on_sim::prepare(self, first)?,
-                Substrate::Native => native_side::prepare(self, first)?,
-            });
+            if on == Substrate::Sim {
+                let first = count(&shares);
+                shares.push(on_sim::prepare(self, first)?);
+                continue;
+            }
+            // Host processes keep their lanes: those of one number are a share.
+            for lanes in self.plan.lanes_on(on) {
+                let first = count(&shares);
+                shares.push(native_side::prepare(self, lanes, first)?);
+            }
         }
         Ok(shares)
+    }
+
+    /// An option that no trial heeds is a misunderstanding: who named a device must not take a
+    /// simulation for a measurement.
+    fn refuse_what_does_not_apply(&self) -> Result<(), Failure> {
+        let runs = |on| self.plan.trials.iter().any(|trial| trial.on.contains(&on));
+        if self.place.device.is_some() && !runs(Substrate::Native) {
+            return Err(Failure::usage(
+                "--device is for real memory, but nothing runs there: add --on native",
+            ));
+        }
+        if self.place.pod.is_some() && !runs(Substrate::Sim) {
+            return Err(Failure::usage(
+                "--pod is for the simulator, but nothing runs there: add --on sim",
+            ));
+        }
+        Ok(())
     }
 
     /// Opens the recorder; called once everything that can be refused has been.
@@ -111,13 +134,20 @@ impl Job<'_> {
         };
         let command = std::env::args().collect::<Vec<_>>().join(" ");
         let build = build();
+        // The command line goes over the plan: without it the plan alone would be another run.
+        let plan = format!("# run by: {command}\n{}", self.plan.text);
         let origin = Origin {
             command: &command,
-            plan: &self.plan.text,
+            plan: &plan,
             build: &build,
         };
         Ok(Recorder::new(Some(Directory::create(out, &origin)?)))
     }
+}
+
+/// Trials of the shares so far.
+fn count(shares: &[Ready<'_>]) -> u32 {
+    shares.iter().map(|share| share.trials.len() as u32).sum()
 }
 
 impl Kept {
@@ -234,7 +264,7 @@ mod native_side {
         ))
     }
 
-    pub(super) fn prepare<'a>(_: &Job<'a>, _: u32) -> Result<Ready<'a>, Failure> {
+    pub(super) fn prepare<'a>(_: &Job<'a>, _: u32, _: u32) -> Result<Ready<'a>, Failure> {
         refuse()
     }
 

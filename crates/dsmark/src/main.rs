@@ -13,8 +13,8 @@ mod failure;
 mod job;
 #[cfg(target_arch = "x86_64")]
 mod on_native;
-mod out;
 mod on_sim;
+mod out;
 mod plans;
 mod region;
 

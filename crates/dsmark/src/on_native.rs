@@ -102,11 +102,12 @@ fn refuse_undisciplined(spec: &TrialSpec) -> Result<(), Failure> {
 /// Local host processes unless the plan or the command says how many.
 const DEFAULT_HOSTS: u32 = 2;
 
-/// Everything that can be refused, before a host process is started.
-pub(crate) fn prepare<'a>(job: &Job<'a>, first: u32) -> Result<Ready<'a>, Failure> {
+/// Everything that can be refused, before a host process is started: the trials whose hosts have
+/// `lanes` lanes.
+pub(crate) fn prepare<'a>(job: &Job<'a>, lanes: u32, first: u32) -> Result<Ready<'a>, Failure> {
     let registry = registry();
-    let pod = Pod::new(job.plan.hosts.unwrap_or(DEFAULT_HOSTS), job.plan.lanes);
-    let trials = checked(&job.plan, &registry, pod, first)?;
+    let pod = Pod::new(job.plan.hosts.unwrap_or(DEFAULT_HOSTS), lanes);
+    let trials = checked(&job.plan.with_lanes(lanes), &registry, pod, first)?;
     let pins = plan_pins(pod, 0, &available_cpus()?)?;
     let region_bytes = region_bytes(&registry, pod, &trials);
     let (pool, kind) = open_pool(job, pod, region_bytes)?;
@@ -269,24 +270,43 @@ fn prepare_and_serve(
     let tsc = TscClock::calibrate()?;
     let pins = plan_pins(config.pod, config.host, &available_cpus()?)?;
     let hello = Frame::Hello {
-        machine: json!({
-            "machine": record::machine::Host::gather(Path::new("/")),
-            "region": {
-                "path": region.path(), "bytes": region.bytes(), "slack_bytes": region.slack(),
-                "align_bytes": region.align(), "map_flags": region.map_flags(),
-                "address": format!("{:#x}", region.base().addr()),
-            },
-            "clock": {
-                "ticks_per_ns": tsc.ticks_per_ns, "error_ppm": tsc.error_ppm,
-                "read_overhead_ticks": tsc.read_overhead.0, "vouched_by": tsc.vouched_by,
-                "synchronized": tsc.synchronized,
-            },
-            "cpus": pins.cpus,
-        }),
+        machine: description(&region, &tsc, &pins.cpus),
     };
     let _ = out.send(&hello);
     let host = Host::new(&region, config.host, pins, tsc.clock(true));
     Ok(serve(config, &host, &registry(), stop, out))
+}
+
+/// What `hosts/<id>.json` holds: the machine, and how this host uses it.
+fn description(region: &Region, tsc: &TscClock, cpus: &[usize]) -> Value {
+    let machine = record::machine::Host::gather(Path::new("/"));
+    let mut all = serde_json::to_value(machine).unwrap_or_default();
+    all["region"] = json!({
+        "path": region.path(), "bytes": region.bytes(), "slack_bytes": region.slack(),
+        "align_bytes": region.align(), "map_flags": region.map_flags(),
+        "address": format!("{:#x}", region.base().addr()),
+        "placement": placement(region),
+    });
+    all["clock"] = json!({
+        "ticks_per_ns": tsc.ticks_per_ns, "error_ppm": tsc.error_ppm,
+        "read_overhead_ticks": tsc.read_overhead.0, "vouched_by": tsc.vouched_by,
+        "synchronized": tsc.synchronized,
+    });
+    all["pinned_to"] = json!(cpus);
+    all
+}
+
+/// On which nodes and by which pages the region is mapped, or why nobody can tell.
+fn placement(region: &Region) -> Value {
+    match region.placement() {
+        Ok(found) => json!({
+            "pages_by_numa_node": found.pages_by_node,
+            "own_numa_node": native::own_node().ok(),
+            "kernel_page_bytes": found.mapping.kernel_page_bytes,
+            "huge_mapped_bytes": found.mapping.file_huge_bytes,
+        }),
+        Err(error) => json!({ "unknown": error.to_string() }),
+    }
 }
 
 fn device(device: native::Device) -> Device {

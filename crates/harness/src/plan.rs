@@ -11,8 +11,8 @@
 //!
 //! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports.
 //! `on = ["sim", "native"]` runs a plan, or one trial of it, on both substrates. `pod` names the
-//! simulated pod of a plan or of one trial, `lanes` of a trial its own number of simulated lanes;
-//! on real hosts all trials share the lanes that the plan has.
+//! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on real
+//! hosts, trials of one number share their processes, the smallest number first.
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ pub struct PlannedTrial {
     pub on: Vec<Substrate>,
     /// Simulated: its pod, unless the command says otherwise; the plan's if none.
     pub pod: Option<String>,
-    /// Simulated: lanes a host, unless the command says otherwise; the plan's if none.
+    /// Lanes a host, unless the command says otherwise; the plan's if none.
     pub lanes: Option<u32>,
 }
 
@@ -202,7 +202,7 @@ impl Plan {
     /// # Errors
     /// See [`PlanError`].
     pub fn read(path: &Path) -> Result<Self, PlanError> {
-        let text = std::fs::read_to_string(path).map_err(|source| PlanError::Unreadable {
+        let text = read_text(path).map_err(|source| PlanError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
@@ -252,6 +252,27 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The numbers of lanes that its trials on a substrate have, ascending.
+    pub fn lanes_on(&self, on: Substrate) -> Vec<u32> {
+        let trials = self.trials.iter().filter(|trial| trial.on.contains(&on));
+        let mut lanes: Vec<u32> = trials.map(|trial| self.lanes_of(trial)).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        lanes
+    }
+
+    /// The same plan with the trials of this number of lanes alone.
+    #[must_use]
+    pub fn with_lanes(&self, lanes: u32) -> Self {
+        let mut plan = self.clone();
+        plan.trials.retain(|trial| self.lanes_of(trial) == lanes);
+        plan
+    }
+
+    fn lanes_of(&self, trial: &PlannedTrial) -> u32 {
+        trial.lanes.unwrap_or(self.lanes)
+    }
+
     /// Refuses numbers that cannot be meant.
     ///
     /// # Errors
@@ -278,12 +299,10 @@ impl Plan {
         if self.trials.is_empty() {
             return range("trial", "none".into(), "add a [[trial]] with a workload");
         }
-        if self.name.is_empty() || self.name.contains(['/', '\0']) {
-            return range(
-                "name",
-                format!("{:?}", self.name),
-                "use a plain word: it names a directory",
-            );
+        if !names_a_directory(&self.name) {
+            let remedy = "use up to 64 letters, digits, '.', '_' or '-', a letter or digit first: \
+                          it names a directory";
+            return range("name", format!("{:?}", self.name), remedy);
         }
         for limits in self.trials.iter().map(|trial| trial.limits) {
             if limits.max_reps == 0 || limits.min_reps > limits.max_reps {
@@ -315,6 +334,26 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// The largest plan that can be meant.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Reads a plan, not whatever a path may lead to.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() || found.len() > MAX_BYTES {
+        return Err(std::io::Error::other(format!(
+            "not a file of at most {MAX_BYTES} bytes"
+        )));
+    }
+    std::fs::read_to_string(path)
+}
+
+fn names_a_directory(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    let first = name.chars().next();
+    name.len() <= 64 && name.chars().all(plain) && first.is_some_and(|c| c.is_ascii_alphanumeric())
 }
 
 fn check_keys(table: &toml::Table, origin: &str) -> Result<(), PlanError> {
@@ -409,6 +448,16 @@ mod tests {
     }
 
     #[test]
+    fn trials_are_told_apart_by_their_lanes() {
+        let text = format!("name = \"a\"\nlanes = 3\n{TRIAL}{TRIAL}lanes = 2\n{TRIAL}");
+        let plan = parse(&text).unwrap();
+        assert_eq!(plan.lanes_on(Substrate::Native), Vec::<u32>::new());
+        assert_eq!(plan.lanes_on(Substrate::Sim), [2, 3]);
+        assert_eq!(plan.with_lanes(2).trials.len(), 1);
+        assert_eq!(plan.with_lanes(3).trials.len(), 2);
+    }
+
+    #[test]
     fn a_typo_names_the_nearest_key() {
         let text = format!("name = \"a\"\nhots = 2\n{TRIAL}");
         assert!(refusal(&text).contains("did you mean `hosts`?"));
@@ -427,7 +476,10 @@ mod tests {
             refusal(&format!("name = \"a\"\nmax_seconds = nan\n{TRIAL}")).contains("max_seconds")
         );
         assert!(refusal("name = \"a\"\n").contains("[[trial]]"));
-        assert!(refusal(&format!("name = \"../a\"\n{TRIAL}")).contains("names a directory"));
+        for name in ["../a", "", "..", "-x", " ", "a\\nb"] {
+            let text = format!("name = \"{name}\"\n{TRIAL}");
+            assert!(refusal(&text).contains("names a directory"), "{name}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub enum JoinError {
     /// Not a dsmark region.
     #[error(
         "the region holds something that is not a dsmark region (first word {first_word:#018x}); \
-         if nothing in it is needed, run `dsmark region format PATH`"
+         if nothing in it is needed, run `dsmark region format --force PATH`"
     )]
     Foreign {
         /// What stands there.
