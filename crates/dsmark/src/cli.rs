@@ -49,7 +49,7 @@ pub(crate) enum Command {
     )]
     Doctor(Doctor),
     /// The pods that can be simulated, and the source of each constant
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  dsmark pod show sc26-four-host")]
     Pod(Pod),
     /// Hold a run's results against published figures, and say what decides each prediction
     #[command(after_help = "Example:\n  dsmark run claims --out results/claims\n  \
