@@ -48,7 +48,7 @@ const KEYS: [(&str, Kind); 33] = [
 ];
 
 /// Fields that were added to the published ones.
-const ADDED: [&str; 3] = ["reps", "stopped", "trial"];
+const ADDED: [&str; 4] = ["reps", "stopped", "trial", "counters"];
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -262,7 +262,12 @@ fn a_run_leaves_a_whole_directory() {
     assert!(fs::read_to_string(figure).is_ok_and(|svg| svg.starts_with("<svg")));
     let results = Results::open(&out).expect("a run's directory");
     assert!(results.complete(), "{:?}", results.problems);
-    assert_eq!(results.plan, plan);
+    // The command goes before the plan, since its flags went over it.
+    assert!(
+        results.plan.starts_with("# run by: ") && results.plan.ends_with(&plan),
+        "{}",
+        results.plan
+    );
     assert_eq!(results.rows.len(), 4);
     let command = results
         .manifest

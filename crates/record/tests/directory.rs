@@ -70,6 +70,7 @@ fn row(workload: &str, lines: u32, trial: u32) -> Row {
         stopped: None,
         reason: Some("not measured".into()),
         trial,
+        counters: None,
     }
 }
 
