@@ -11,8 +11,8 @@
 //!
 //! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports.
 //! `on = ["sim", "native"]` runs a plan, or one trial of it, on both substrates. `pod` names the
-//! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on real
-//! hosts, trials of one number share their processes, the smallest number first.
+//! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on
+//! real hosts, trials of one number share their processes, the smallest number first.
 
 use std::path::{Path, PathBuf};
 

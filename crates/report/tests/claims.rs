@@ -16,7 +16,7 @@ kind = "prediction"
 statement = "An update takes 0.9-1.5 us"
 source = "somebody, somewhere"
 pod = "local"
-select = { workload = "visibility", metric = "half_round_trip_ns", params = { lines = 1 }, host = 0 }
+select = { workload = "visibility", metric = "half_round_trip_ns", params = {lines = 1}, host = 0 }
 statistic = "p50"
 expected = { min = 900, max = 1500 }
 unit = "ns"
@@ -72,7 +72,8 @@ fn a_sum_takes_one_row_of_each_term() {
         .replace(
             "host = 0 }",
             "host = 0, times = 2 }, { workload = \"visibility\", metric = \
-             \"half_round_trip_ns\", params = { publish = \"clflushopt\" }, host = 0, times = -1 }]",
+             \"half_round_trip_ns\", params = { publish = \"clflushopt\" }, host = 0, \
+             times = -1 }]",
         )
         .replace("\"range\"", "\"sum\"");
     let results = record(&[1000.0, 600.0]);

@@ -70,7 +70,11 @@ pub(crate) fn results(rows: Vec<Row>) -> Results {
 }
 
 fn host() -> Value {
-    let cache = |level, kind: &str, size_bytes| json!({"level": level, "kind": kind, "size_bytes": size_bytes, "shared_cpus": "0"});
+    let cache = |level, kind: &str, size_bytes| {
+        json!({
+            "level": level, "kind": kind, "size_bytes": size_bytes, "shared_cpus": "0",
+        })
+    };
     json!({
         "cpu_model": "Example CPU 9000 @ 3.00GHz",
         "caches": [
