@@ -553,7 +553,7 @@ mod tests {
         let components = pod.components();
         assert!(components.iter().any(|key| key == "path.switch_load_ns"));
         let mut scaled = pod.scaled("path.switch_load_ns", 1.25).expect("exists");
-        assert_eq!(scaled.path.switch_load_ns.value, 775.0);
+        assert!((scaled.path.switch_load_ns.value - 775.0).abs() < 1e-9);
         scaled.path.switch_load_ns.value = 620.0;
         assert_eq!(scaled, pod);
         assert!(pod.scaled("path.no_such_ns", 1.25).is_none());

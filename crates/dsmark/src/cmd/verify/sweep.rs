@@ -52,7 +52,7 @@ pub(crate) fn sweep(findings: &mut [Finding<'_>]) {
     }
     let baselines: Vec<Option<f64>> = findings
         .iter()
-        .map(|finding| value(&finding.evaluation, simulated(&finding.evaluation)?))
+        .map(|finding| value(&finding.evaluation, &simulated(&finding.evaluation)?))
         .collect();
     let found = in_parallel(tasks.len(), |task| {
         let (index, component) = &tasks[task];
@@ -82,7 +82,7 @@ fn scaled_both_ways(
     baseline: f64,
 ) -> Sensitivity {
     let change = |factor| {
-        let value = value(evaluation, file.scaled(component, factor)?)?;
+        let value = value(evaluation, &file.scaled(component, factor)?)?;
         Some(100.0 * (value / baseline - 1.0))
     };
     Sensitivity {
@@ -93,7 +93,7 @@ fn scaled_both_ways(
 }
 
 /// The claim's value on a pod, from the trials of the rows that decided it.
-fn value(evaluation: &Evaluation<'_>, file: PodFile) -> Option<f64> {
+fn value(evaluation: &Evaluation<'_>, file: &PodFile) -> Option<f64> {
     let mut trials: Vec<&Row> = evaluation.rows.clone();
     trials.sort_by_key(|row| row.trial);
     trials.dedup_by_key(|row| row.trial);
