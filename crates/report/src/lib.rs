@@ -10,7 +10,7 @@
 //! - [`table`]: what a run prints on a terminal.
 //! - [`figures`]: SVG files, one a question.
 //! - [`html`]: the report as one page, sentences first.
-//! - [`write`]: all of these, as files.
+//! - [`write()`]: all of these, as files.
 //! - [`frame`] and [`csv`]: the rows for other tools.
 //! - [`claims`]: published statements, held against the record.
 //! - [`text_width`]: the widths by which figures are laid out.
