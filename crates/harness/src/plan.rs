@@ -85,7 +85,7 @@ pub enum PlanError {
         message: String,
     },
     /// A key that does not exist.
-    #[error("{origin}: unknown key `{key}` in {table}{}; known: {known}", meant(.near.as_deref()))]
+    #[error("{origin}: unknown key `{key}` in {table}{}; known: {known}", workload::suggestion(.near.as_deref()))]
     UnknownKey {
         /// Which plan.
         origin: String,
@@ -110,11 +110,6 @@ pub enum PlanError {
         /// What is possible.
         remedy: String,
     },
-}
-
-fn meant(near: Option<&str>) -> String {
-    near.map(|near| format!(" (did you mean `{near}`?)"))
-        .unwrap_or_default()
 }
 
 const LIMIT_KEYS: [&str; 6] = [

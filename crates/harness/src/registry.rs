@@ -17,7 +17,7 @@ use crate::trial::{LaneReport, Stage, run_trial};
 #[derive(Debug, Error)]
 pub enum SpecError {
     /// No such workload.
-    #[error("there is no workload `{name}`{}; there are: {known}", meant(.near.as_deref()))]
+    #[error("there is no workload `{name}`{}; there are: {known}", workload::suggestion(.near.as_deref()))]
     UnknownWorkload {
         /// As written.
         name: String,
@@ -45,11 +45,6 @@ pub enum SpecError {
         /// Operand and remedy.
         why: String,
     },
-}
-
-fn meant(near: Option<&str>) -> String {
-    near.map(|near| format!(" (did you mean `{near}`?)"))
-        .unwrap_or_default()
 }
 
 type ParamMap = Map<String, Value>;

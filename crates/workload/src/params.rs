@@ -39,7 +39,8 @@ pub enum ParamError {
     },
 }
 
-fn suggestion(near: Option<&str>) -> String {
+/// What an error says of the nearest name, or nothing where none is near.
+pub fn suggestion(near: Option<&str>) -> String {
     near.map(|near| format!(" (did you mean `{near}`?)"))
         .unwrap_or_default()
 }
