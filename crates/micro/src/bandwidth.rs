@@ -228,11 +228,10 @@ impl Workload for Bandwidth {
         params: &Params,
         repetitions: u32,
     ) -> Result<Verified, Mismatch> {
-        let active = worker.seat().lane < params.active_lanes;
-        let expected = if active { u64::from(repetitions) } else { 0 };
+        let active = params.active_lanes;
         layout
             .tally
-            .demand(worker.port(), worker.seat(), "bandwidth", expected)
+            .demand(worker, active, "bandwidth", repetitions)
     }
 }
 

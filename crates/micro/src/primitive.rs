@@ -197,11 +197,10 @@ impl Workload for Primitive {
         params: &Params,
         repetitions: u32,
     ) -> Result<Verified, Mismatch> {
-        let active = worker.seat().lane < params.active_lanes;
-        let expected = if active { u64::from(repetitions) } else { 0 };
+        let active = params.active_lanes;
         layout
             .tally
-            .demand(worker.port(), worker.seat(), "primitive", expected)
+            .demand(worker, active, "primitive", repetitions)
     }
 }
 

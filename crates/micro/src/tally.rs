@@ -4,7 +4,7 @@
 //! stay in memory that the lanes of its host share, and every lane reads its own.
 
 use fabric::{Arena, HostAtomics, HostSlice, Pod, Seat};
-use workload::{Mismatch, Verified};
+use workload::{Mismatch, Verified, Worker};
 
 /// Words between two lanes' counts: two lines.
 const STRIDE: usize = 16;
@@ -28,14 +28,21 @@ impl Tally {
         port.fetch_add(self.words.at(first + 1), u64::from(!right));
     }
 
-    /// Demands that this lane noted `expected` answers, all of them right.
+    /// Demands that this lane noted one answer a repetition, all of them right, if it is one of the
+    /// `active` lanes of its host, and none otherwise.
     pub(crate) fn demand<P: HostAtomics>(
         &self,
-        port: &P,
-        seat: Seat,
+        worker: &Worker<'_, P>,
+        active: u32,
         what: &str,
-        expected: u64,
+        repetitions: u32,
     ) -> Result<Verified, Mismatch> {
+        let (port, seat) = (worker.port(), worker.seat());
+        let expected = if seat.lane < active {
+            u64::from(repetitions)
+        } else {
+            0
+        };
         let first = seat.lane as usize * STRIDE;
         let noted = port.atomic_load(self.words.at(first));
         let wrong = port.atomic_load(self.words.at(first + 1));
