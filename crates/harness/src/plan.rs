@@ -85,7 +85,10 @@ pub enum PlanError {
         message: String,
     },
     /// A key that does not exist.
-    #[error("{origin}: unknown key `{key}` in {table}{}; known: {known}", workload::suggestion(.near.as_deref()))]
+    #[error(
+        "{origin}: unknown key `{key}` in {table}{}; known: {known}",
+        workload::suggestion(.near.as_deref())
+    )]
     UnknownKey {
         /// Which plan.
         origin: String,

@@ -17,7 +17,10 @@ use crate::trial::{LaneReport, Stage, run_trial};
 #[derive(Debug, Error)]
 pub enum SpecError {
     /// No such workload.
-    #[error("there is no workload `{name}`{}; there are: {known}", workload::suggestion(.near.as_deref()))]
+    #[error(
+        "there is no workload `{name}`{}; there are: {known}",
+        workload::suggestion(.near.as_deref())
+    )]
     UnknownWorkload {
         /// As written.
         name: String,
