@@ -59,9 +59,10 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
             On::Sim => Substrate::Sim,
             On::Native => Substrate::Native,
         };
+        let planned = plan.trials.len();
         let left_out = plan.run_on(on)?;
         if left_out > 0 && !place.quiet {
-            eprintln!("{left_out} trials are meant for another substrate: left out");
+            eprintln!("{left_out} of {planned} trials are meant for another substrate: left out");
         }
     }
     if let Some(lanes) = place.lanes {

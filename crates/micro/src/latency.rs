@@ -25,7 +25,7 @@ use fabric::{Arena, Fence, Flush, Gone, HostAtomics, ObserveBy, Pages, Pod, Slic
 use serde::{Deserialize, Serialize};
 use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
 
-use crate::area::{Area, InDram, InRegion, LINE_WORDS, LINES_PER_SIGN, Place};
+use crate::area::{Area, InDram, InRegion, LINE_WORDS, LINES_PER_SIGN, Place, drop_words};
 use crate::area::{check_pages, is_shared, link, offset_of};
 use crate::order::{Order, visiting};
 use crate::reference::{cost_ns, reference_ns};
@@ -342,6 +342,11 @@ impl<P: HostAtomics> Bench<'_, P> {
         let port = self.port();
         let (clock, how) = (port.clock(), how(self.params.observe));
         let mut right = true;
+        // Lines that this host linked may be dirty still: writing them back is no part of a reload.
+        port.aside(|port| {
+            drop_words(words, 0..self.params.words());
+            port.fence(Fence::Full);
+        });
         let samples = self.blocks(|first| {
             let mut index = (first % self.order.len() as u64) as usize;
             let mut line = self.order[index];

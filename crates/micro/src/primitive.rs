@@ -29,6 +29,11 @@ use crate::turns::{HostsActive, check_lanes, lane_by_lane};
 
 const METRIC: &str = "cost_ns";
 
+/// From one line to the next. No stream prefetcher sees neighbours, no two lines share a 128-byte
+/// pair, and, the step being odd, they spread over all sets of a cache. Side by side, a prefetch
+/// that one line's store set off brought others back that were meant to be absent.
+const STEP_LINES: u64 = 3;
+
 /// Which operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -141,7 +146,7 @@ impl Workload for Primitive {
     type Layout = Layout;
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
-        let words = params.lines as usize * LINE_WORDS * pod.lanes as usize;
+        let words = words_a_lane(params) * pod.lanes as usize;
         Layout {
             lines: arena.per_host("primitive.lines", pod.hosts, words),
             tally: Tally::lay_out(arena, "primitive.tally", pod),
@@ -161,14 +166,14 @@ impl Workload for Primitive {
         params: &Params,
     ) -> Result<Outcome, Gone> {
         let seat = worker.seat();
-        let words = params.lines as usize * LINE_WORDS;
+        let words = words_a_lane(params);
         let own = layout.lines[seat.host as usize];
         let own = own.range(seat.lane as usize * words, (seat.lane as usize + 1) * words);
         let order = visiting(Order::Random, params.lines as usize, worker.seed());
         let first = own.start().line().0;
         let lines = order
             .iter()
-            .map(|&line| Line(first + u64::from(line)))
+            .map(|&line| Line(first + u64::from(line) * STEP_LINES))
             .collect();
         let batch = Batch {
             port: worker.port(),
@@ -202,6 +207,11 @@ impl Workload for Primitive {
             .tally
             .demand(worker, active, "primitive", repetitions)
     }
+}
+
+/// Words that hold one lane's lines.
+fn words_a_lane(params: &Params) -> usize {
+    params.lines as usize * STEP_LINES as usize * LINE_WORDS
 }
 
 /// One lane's lines, in the order in which they are used.
