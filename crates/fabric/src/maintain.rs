@@ -119,7 +119,7 @@ fn fence_observed<P: Port + ?Sized>(port: &P) {
 #[track_caller]
 pub(crate) fn write<P: Port + ?Sized, T: Word>(port: &P, to: Ptr<T>, from: &[T], fence: Fence) {
     match port.discipline().publish {
-        PublishBy::StoreNt => write_nt(port, to, from),
+        PublishBy::StoreNt => port.write_nt_from(to, from),
         PublishBy::Line64 => write_lines(port, to, from),
         _ => {
             port.write_from(to, from);
@@ -129,14 +129,6 @@ pub(crate) fn write<P: Port + ?Sized, T: Word>(port: &P, to: Ptr<T>, from: &[T],
     // Non-temporal stores are weakly ordered: the fence puts them before the flag, or before this
     // lane's next load.
     port.fence(fence);
-}
-
-#[inline(always)]
-#[track_caller]
-fn write_nt<P: Port + ?Sized, T: Word>(port: &P, to: Ptr<T>, from: &[T]) {
-    for (index, &word) in from.iter().enumerate() {
-        port.store_nt(to.slice(from.len()).at(index), word);
-    }
 }
 
 #[inline(always)]

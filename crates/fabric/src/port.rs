@@ -75,6 +75,17 @@ pub trait Port {
     #[track_caller]
     fn write_from<T: Word>(&self, to: Ptr<T>, from: &[T]);
 
+    /// Stores `from.len()` words around the caches, in no particular order, with the ordering of
+    /// [`store_nt`](Self::store_nt). Provided: word by word; natively wider where words fill 16
+    /// bytes.
+    #[track_caller]
+    #[inline(always)]
+    fn write_nt_from<T: Word>(&self, to: Ptr<T>, from: &[T]) {
+        for (index, &word) in from.iter().enumerate() {
+            self.store_nt(to.slice(from.len()).at(index), word);
+        }
+    }
+
     /// Starts writing a dirty line back to the device (CLWB); the copy may stay, clean, and serve
     /// later loads of this host: it never helps a reader.
     ///

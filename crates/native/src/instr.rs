@@ -191,6 +191,27 @@ pub(crate) unsafe fn copy_blocks<const ALIGNED_FROM: bool>(
     }
 }
 
+/// Copies `blocks` times 16 bytes around the caches (MOVNTDQ), ascending.
+///
+/// # Safety
+/// Both ranges lie in live memory, do not overlap, and `to` is writable and a multiple of 16.
+#[inline(always)]
+pub(crate) unsafe fn copy_blocks_nt(to: *mut u8, from: *const u8, blocks: usize) {
+    for block in 0..blocks {
+        // SAFETY: 16 bytes of both ranges (caller).
+        unsafe {
+            asm!(
+                "movdqu {word}, [{from}]",
+                "movntdq [{to}], {word}",
+                from = in(reg) from.wrapping_add(block * 16),
+                to = in(reg) to.wrapping_add(block * 16),
+                word = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
 /// Copies `turns` (at least 1) times 64 bytes and returns where both ranges go on.
 ///
 /// # Safety

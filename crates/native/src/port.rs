@@ -255,6 +255,14 @@ impl<W: Watch> Port for NativePort<'_, W> {
 
     #[inline(always)]
     #[track_caller]
+    fn write_nt_from<T: Word>(&self, to: Ptr<T>, from: &[T]) {
+        let start = self.address(to.offset(), size_of_val(from) as u64);
+        // SAFETY: as for `store_nt`, for each word.
+        unsafe { word::write_nt_from(start, from) };
+    }
+
+    #[inline(always)]
+    #[track_caller]
     fn writeback(&self, line: Line) {
         // SAFETY: a line of the region; a host runs only disciplines that its CPU supports.
         unsafe { instr::clwb(self.line(line)) };

@@ -156,6 +156,28 @@ pub(crate) unsafe fn write_from<T: Word>(to: *mut u8, from: &[T]) {
     }
 }
 
+/// Stores `from.len()` words to shared memory around the caches.
+///
+/// # Safety
+/// As for [`store_nt`], for each word of the range.
+#[inline(always)]
+pub(crate) unsafe fn write_nt_from<T: Word>(to: *mut u8, from: &[T]) {
+    let split = Split::of::<T>(to.addr(), from.len());
+    // SAFETY: as for `write_from`.
+    unsafe {
+        for (index, &word) in from[..split.head].iter().enumerate() {
+            store_nt(to.add(index * T::BYTES), word);
+        }
+        let skip = split.head * T::BYTES;
+        let private = from.as_ptr().cast::<u8>();
+        instr::copy_blocks_nt(to.add(skip), private.add(skip), split.blocks);
+        let tail = to.add(split.tail_from * T::BYTES);
+        for (index, &word) in from[split.tail_from..].iter().enumerate() {
+            store_nt(tail.add(index * T::BYTES), word);
+        }
+    }
+}
+
 /// Puts `new` if the word is `current`. Sequentially consistent: a locked instruction, which is a
 /// full fence.
 ///
@@ -279,6 +301,10 @@ mod tests {
             })
             .collect();
         assert!(shared.bytes() == expected, "{len} words to word {offset}");
+
+        // SAFETY: as above; a lane sees its own non-temporal stores.
+        unsafe { write_nt_from(shared.at(start), &words) };
+        assert!(shared.bytes() == before, "{len} words around the caches");
     }
 
     #[test]

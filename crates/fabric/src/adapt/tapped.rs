@@ -110,6 +110,15 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
     }
 
     #[track_caller]
+    fn write_nt_from<W: Word>(&self, to: Ptr<W>, from: &[W]) {
+        self.tell(Op::StoreNt {
+            offset: to.offset(),
+            bytes: span::<W>(from.len()),
+        });
+        self.port.write_nt_from(to, from);
+    }
+
+    #[track_caller]
     fn writeback(&self, line: Line) {
         if self.tell(Op::Writeback(line)) {
             self.port.writeback(line);
