@@ -49,6 +49,7 @@
 mod agenda;
 mod host_memory;
 mod lane;
+mod own;
 pub mod pod;
 mod port;
 mod read;
@@ -59,6 +60,7 @@ mod server;
 mod stream;
 mod tags;
 mod timing;
+mod transit;
 mod upkeep;
 mod world;
 mod write;

@@ -5,7 +5,8 @@ use model::{Access, CachedLine};
 use crate::lane::Done;
 use crate::record::Kind;
 use crate::timing::Time;
-use crate::world::{SHARED, World};
+use crate::own::SHARED;
+use crate::world::World;
 
 /// Whether later instructions wait for a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl World {
         let bit = lane.bit;
         let (holders, content) = self.region.look(line);
         let content = if holders.own & bit != 0 {
-            let own = self.hosts[lane.host].own.get(&line)?;
+            let own = self.hosts[lane.host].own.get(line)?;
             if own.owner != id as u32 && own.owner != SHARED {
                 return None;
             }
@@ -110,7 +111,7 @@ impl World {
     /// Another lane of this host wrote the line last: it comes from that lane's cache.
     fn share_own(&mut self, id: usize, line: u32) -> Time {
         let host = self.lanes[id].host;
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         match own.filter(|own| own.owner != SHARED && own.owner != id as u32) {
             None => 0,
             Some(own) => {
@@ -305,10 +306,10 @@ impl World {
     pub(crate) fn own_copy(&mut self, host: usize, line: u32, owner: u32) -> &mut CachedLine {
         if self.region.holders(line).own & (1 << host) == 0 {
             let fetched = CachedLine::fetched(*self.region.content(line));
-            let own = crate::world::OwnLine::of(Some(fetched), owner);
+            let own = crate::own::OwnLine::of(Some(fetched), owner);
             self.insert_own(host, line, own);
         }
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         let own = own.expect("inserted just above, or there before");
         own.owner = owner;
         own.cached.as_mut().expect("the caller saw a copy")

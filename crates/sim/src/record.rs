@@ -6,7 +6,7 @@ use fabric::{Seat, Ticks};
 
 use crate::lane::Done;
 use crate::timing::Time;
-use crate::write::DeviceWrite;
+use crate::transit::DeviceWrite;
 
 /// What a span of a lane's time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

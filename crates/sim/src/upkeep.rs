@@ -38,7 +38,7 @@ impl World {
         self.decide(id);
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         let cached = own.and_then(|own| own.cached.as_mut());
         let dirty = cached.and_then(model::CachedLine::write_back);
         let complete = self.space_flush(id, dirty.is_some(), self.timing.burst_line);
@@ -79,7 +79,7 @@ impl World {
             return;
         }
         let turn = self.lanes[id].turn();
-        let own = self.hosts[host].own.get(&line);
+        let own = self.hosts[host].own.get(line);
         // By time, not by count: a lane that runs ahead may not have seen the last arrivals.
         let own = own.filter(|own| own.pending > 0 && own.pending_until > turn);
         if let Some(until) = own.map(|own| own.pending_until) {

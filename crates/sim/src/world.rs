@@ -1,81 +1,28 @@
 //! The state of a simulated pod, and what every operation on it shares.
 
-use std::collections::{BinaryHeap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
-
 use fabric::{Discipline, Pod};
 use model::{CachedLine, Content};
 
 use crate::agenda::{Agenda, NEVER};
 use crate::host_memory::HostMemory;
 use crate::lane::{Done, Lane};
+use crate::own::{OwnLine, OwnLines};
 use crate::pod::PodFile;
 use crate::record::{Kind, Recorder};
 use crate::region::Region;
 use crate::server::Server;
 use crate::tags::Tags;
 use crate::timing::{Time, Timing};
-use crate::write::DeviceWrite;
+use crate::transit::Transit;
 
 /// Line numbers from here on are lanes' own memory: they share the caches with the region.
 pub(crate) const PRIVATE_LINES: u32 = 1 << 31;
-
-/// A copy that several lanes of its host have read since one wrote it.
-pub(crate) const SHARED: u32 = u32::MAX;
-
-/// Bytes of its own that a host has for a line.
-#[derive(Clone, Debug)]
-pub(crate) struct OwnLine {
-    /// The copy; none while only a write of it is still on its way.
-    pub cached: Option<CachedLine>,
-    /// The lane that wrote it last, or [`SHARED`].
-    pub owner: u32,
-    /// Writes of it on their way to the device.
-    pub pending: u32,
-    /// When the last of them arrives.
-    pub pending_until: Time,
-}
-
-impl OwnLine {
-    pub(crate) fn of(cached: Option<CachedLine>, owner: u32) -> Self {
-        Self {
-            cached,
-            owner,
-            pending: 0,
-            pending_until: 0,
-        }
-    }
-}
-
-/// Line numbers are spread by one multiplication.
-#[derive(Default)]
-pub(crate) struct LineHasher(u64);
-
-impl Hasher for LineHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    #[inline(always)]
-    fn write_u32(&mut self, line: u32) {
-        self.0 = (self.0 ^ u64::from(line)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 ^= self.0 >> 32;
-    }
-}
-
-pub(crate) type LineMap<T> = HashMap<u32, T, BuildHasherDefault<LineHasher>>;
 
 /// What the lanes of one host share.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub shared: Tags,
-    pub own: LineMap<OwnLine>,
+    pub own: OwnLines,
     pub read_link: Server,
     pub write_link: Server,
     pub memory: HostMemory,
@@ -96,7 +43,7 @@ pub(crate) struct World {
     pub lanes: Vec<Lane>,
     pub devices: Vec<Server>,
     pub agenda: Agenda,
-    pub writes: BinaryHeap<DeviceWrite>,
+    pub writes: Transit,
     /// Lanes go on by themselves while nobody can interfere; otherwise every operation waits for
     /// its turn.
     pub run_ahead: bool,
@@ -115,7 +62,7 @@ impl World {
         let shared = &file.cache[2];
         let host = || Host {
             shared: Tags::new(shared.size_bytes, shared.ways),
-            own: LineMap::default(),
+            own: OwnLines::default(),
             read_link: Server::new(timing.read_line),
             write_link: Server::new(timing.write_line),
             memory: HostMemory::new(timing.dram_line),
@@ -134,7 +81,7 @@ impl World {
             lanes,
             devices: vec![Server::new(timing.device_line); timing.devices as usize],
             agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize),
-            writes: BinaryHeap::new(),
+            writes: Transit::default(),
             run_ahead: true,
             down: false,
             progress: 0,
@@ -193,8 +140,7 @@ impl World {
         let holders = self.region.holders(line);
         let bit = 1u64 << host;
         if holders.own & bit != 0 {
-            let own = self.hosts[host].own.get(&line)?;
-            return own.cached.as_ref().map(|cached| &cached.content);
+            return self.hosts[host].own.get(line)?.content();
         }
         (holders.mirror & bit != 0).then(|| self.region.content(line))
     }
@@ -248,7 +194,7 @@ impl World {
         if holders.own & bit == 0 {
             return None;
         }
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         let own = own.expect("a host with the own bit has bytes of the line");
         let dirty = own.cached.take().and_then(CachedLine::flush);
         if own.pending == 0 && dirty.is_none() {
@@ -260,7 +206,7 @@ impl World {
     /// The host has no bytes of its own for the line any more.
     #[inline]
     pub(crate) fn forget_own(&mut self, host: usize, line: u32) {
-        self.hosts[host].own.remove(&line);
+        self.hosts[host].own.remove(line);
         self.region.holders_mut(line).own &= !(1 << host);
     }
 
@@ -279,7 +225,7 @@ impl World {
         if self.region.holders(line).own & (1 << host) == 0 {
             return None;
         }
-        let own = self.hosts[host].own.get(&line)?;
+        let own = self.hosts[host].own.get(line)?;
         (own.cached.is_none() && own.pending > 0).then_some(own.pending_until)
     }
 

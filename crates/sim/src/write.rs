@@ -1,57 +1,14 @@
 //! Stores, and what travels from a host to the device.
 
-use std::cmp::Ordering;
-
 use fabric::Line;
 use model::{Access, CachedLine, Content, WriteMode};
 
 use crate::lane::{Combining, Done};
 use crate::record::Kind;
 use crate::timing::Time;
-use crate::world::{OwnLine, SHARED, World};
-
-/// A write on its way to the device.
-#[derive(Clone, Debug)]
-pub(crate) struct DeviceWrite {
-    pub arrival: Time,
-    pub lane: usize,
-    /// The lane's count: tells writes of one moment apart, whatever order they were sent in.
-    pub number: u64,
-    pub issued: Time,
-    pub line: u32,
-    pub content: Content,
-    pub bytes: u64,
-    pub queued: Time,
-    /// Whether the lane's next fence waits for it: not for an eviction.
-    pub awaited: bool,
-}
-
-impl DeviceWrite {
-    fn key(&self) -> (Time, usize, u64) {
-        (self.arrival, self.lane, self.number)
-    }
-}
-
-impl PartialEq for DeviceWrite {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for DeviceWrite {}
-
-impl PartialOrd for DeviceWrite {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for DeviceWrite {
-    /// The earliest is the greatest: heaps give the greatest first.
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
+use crate::transit::DeviceWrite;
+use crate::own::{OwnLine, SHARED};
+use crate::world::World;
 
 /// How a lane comes to own a line.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +32,7 @@ impl World {
         if self.region.holders(line).own & lane.bit == 0 {
             return false;
         }
-        let own = self.hosts[lane.host].own.get_mut(&line);
+        let own = self.hosts[lane.host].own.get_mut(line);
         let Some(own) = own.filter(|own| own.owner == id as u32) else {
             return false;
         };
@@ -101,7 +58,7 @@ impl World {
             return Owning::Miss(self.issue_miss(id));
         }
         let mut latency = self.nearest_level(id, line);
-        let own = self.hosts[host].own.get(&line);
+        let own = self.hosts[host].own.get(line);
         if own.is_some_and(|own| own.owner != id as u32 && own.owner != SHARED) {
             latency = latency.max(self.timing.lane_transfer);
         }
@@ -159,7 +116,7 @@ impl World {
     pub(crate) fn owned(&mut self, id: usize, at: Access) -> &mut CachedLine {
         let own = self.hosts[self.lanes[id].host]
             .own
-            .get_mut(&(at.line().0 as u32));
+            .get_mut(at.line().0 as u32);
         let cached = own.and_then(|own| own.cached.as_mut());
         cached.expect("owning a line brought it here, and nobody ran since")
     }
@@ -197,7 +154,7 @@ impl World {
         self.decide(id);
         let host = self.lanes[id].host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
-        if self.drop_copy(host, line).is_some() && self.hosts[host].own[&line].pending == 0 {
+        if self.drop_copy(host, line).is_some() && self.hosts[host].own.get(line).is_some_and(|own| own.pending == 0) {
             self.forget_own(host, line);
         }
         self.lanes[id].combining.retain(|entry| entry.line != line);
@@ -288,7 +245,7 @@ impl World {
             arrival =
                 (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
         }
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         let own = own.expect("inserted just above, or there before");
         let arrival = arrival.max(own.pending_until + 1);
         own.pending += 1;
@@ -313,8 +270,9 @@ impl World {
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
     pub(crate) fn arrive_until(&mut self, now: Time) {
-        while self.writes.peek().is_some_and(|write| write.arrival <= now) {
-            let write = self.writes.pop().expect("peeked just above");
+        while self.writes.next_arrival() <= now
+            && let Some(write) = self.writes.pop()
+        {
             self.arrive(&write);
         }
     }
@@ -329,7 +287,7 @@ impl World {
         self.leave_stale(host, line);
         self.region.merge(line, &write.content, write.bytes);
         self.region.holders_mut(line).unread = !bit;
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         let own = own.expect("a write on its way keeps its line's entry");
         own.pending -= 1;
         if own.pending == 0 && own.cached.is_none() {
