@@ -2,7 +2,6 @@
 
 use model::Content;
 
-use crate::agenda::NEVER;
 use crate::pod::PodFile;
 use crate::stream::Streams;
 use crate::tags::Tags;
@@ -104,8 +103,6 @@ pub(crate) struct Lane {
     pub bit: u64,
     pub clock: Time,
     pub floor: Time,
-    /// The time before which no other lane of its coherence domain has anything to do.
-    pub horizon: Time,
     /// When its loads so far have their values.
     pub ready: Done,
     /// When the loads that the program may have branched on have theirs.
@@ -145,7 +142,6 @@ impl Lane {
             bit: 1 << host,
             clock: 0,
             floor: 0,
-            horizon: NEVER,
             ready: Done::default(),
             decided: 0,
             stored: Done::default(),
@@ -173,12 +169,6 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn turn(&self) -> Time {
         self.clock.max(self.floor)
-    }
-
-    /// Whether it may go on without asking the others.
-    #[inline(always)]
-    pub(crate) fn runs_ahead(&self) -> bool {
-        self.turn() < self.horizon
     }
 
     /// A store drains at `done`, behind those before it.

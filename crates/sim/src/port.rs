@@ -1,6 +1,6 @@
 //! A simulated lane's port.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 
 use corosensei::Yielder;
 use fabric::{
@@ -52,39 +52,36 @@ impl<'y, W: Watch> SimPort<'y, W> {
 
     /// Waits until nobody of this coherence domain has anything to do before this lane.
     #[inline]
-    fn take_turn(&self) {
-        let mut world = self.world.borrow_mut();
-        if !world.lanes[self.id].runs_ahead() && !world.down {
-            let now = world.lanes[self.id].turn();
-            self.suspend_until(&mut world, now);
-            drop(world);
-            self.turn.suspend(());
+    fn my_turn(&self) -> RefMut<'y, World> {
+        let world = self.world.borrow_mut();
+        let now = world.lanes[self.id].turn();
+        if now < world.until.host {
+            return world;
         }
+        self.give_way(world, now)
     }
 
     /// Waits until everything in the pod before `to` has been simulated.
     #[inline]
-    fn reach(&self, to: Time) {
-        let mut world = self.world.borrow_mut();
-        if world.down {
-            return;
-        }
-        if world.run_ahead && to < world.agenda.rivals(self.id) {
+    fn reach(&self, mut world: RefMut<'y, World>, to: Time) -> RefMut<'y, World> {
+        if to < world.until.pod {
             world.arrive_until(to);
             let lane = &mut world.lanes[self.id];
             lane.floor = lane.floor.max(to);
-            return;
+            return world;
         }
-        self.suspend_until(&mut world, to);
-        drop(world);
-        self.turn.suspend(());
+        self.give_way(world, to)
     }
 
-    #[inline]
-    fn suspend_until(&self, world: &mut World, to: Time) {
+    /// Lets others go on until it is this lane's turn at `to`.
+    #[inline(never)]
+    fn give_way(&self, mut world: RefMut<'y, World>, to: Time) -> RefMut<'y, World> {
         let lane = &mut world.lanes[self.id];
         lane.floor = lane.floor.max(to);
         world.agenda.set(self.id, to);
+        drop(world);
+        self.turn.suspend(());
+        self.world.borrow_mut()
     }
 
     #[inline(always)]
@@ -99,46 +96,43 @@ impl<'y, W: Watch> SimPort<'y, W> {
 
     #[inline(never)]
     fn load_slowly(&self, at: Access, how: Use) -> u64 {
-        self.take_turn();
-        let begun = self.world.borrow_mut().begin_load(self.id, at, how);
-        let bits = match begun {
-            Begun::Hit(bits) => bits,
-            Begun::Miss(arrival) => self.until_clear(arrival, |world, arrival| {
+        let mut world = self.my_turn();
+        let (world, bits) = match world.begin_load(self.id, at, how) {
+            Begun::Hit(bits) => (world, bits),
+            Begun::Miss(arrival) => self.until_clear(world, arrival, |world, arrival| {
                 world.end_load(self.id, at, how, arrival)
             }),
         };
-        self.prefetch();
+        self.prefetch(world);
         bits
     }
 
     /// Reaches `arrival` and tries `end` there, again at whatever later time it names. When lanes
     /// are being unwound nobody waits, so a lane does not insist either.
+    #[inline(always)]
     fn until_clear<R>(
         &self,
-        arrival: Time,
+        mut world: RefMut<'y, World>,
+        mut arrival: Time,
         end: impl Fn(&mut World, Time) -> Result<R, Time>,
-    ) -> R {
-        let mut arrival = arrival;
+    ) -> (RefMut<'y, World>, R) {
         loop {
-            self.reach(arrival);
-            let mut world = self.world.borrow_mut();
+            world = self.reach(world, arrival);
             if world.down {
                 world.arrive_until(Time::MAX);
             }
             match end(&mut world, arrival) {
-                Ok(done) => return done,
+                Ok(done) => return (world, done),
                 Err(later) => arrival = later,
             }
         }
     }
 
     /// The lane's prefetcher asks the device for lines of a stream.
-    #[inline]
-    fn prefetch(&self) {
-        let wanted = self.world.borrow().stream_arrival(self.id);
-        if let Some(arrival) = wanted {
-            self.reach(arrival);
-            self.world.borrow_mut().fetch_stream(self.id, arrival);
+    #[inline(always)]
+    fn prefetch(&self, world: RefMut<'y, World>) {
+        if let Some(arrival) = world.stream_arrival(self.id) {
+            self.reach(world, arrival).fetch_stream(self.id, arrival);
         }
     }
 
@@ -146,34 +140,41 @@ impl<'y, W: Watch> SimPort<'y, W> {
     fn store_word(&self, at: Access, bits: u64) {
         let stored = self.world.borrow_mut().store_first_level(self.id, at, bits);
         if !stored {
-            self.take_turn();
-            let done = self.own_line(at.line());
-            self.world.borrow_mut().store_owned(self.id, at, bits, done);
-            self.prefetch();
+            self.store_slowly(at, bits);
         }
     }
 
+    #[inline(never)]
+    fn store_slowly(&self, at: Access, bits: u64) {
+        let (mut world, done) = self.own_line(self.my_turn(), at.line());
+        world.store_owned(self.id, at, bits, done);
+        self.prefetch(world);
+    }
+
     /// Makes this lane the owner of a line; returns when it is.
-    fn own_line(&self, line: Line) -> Done {
-        let owning = self.world.borrow_mut().begin_owning(self.id, line);
-        match owning {
+    #[inline(always)]
+    fn own_line(&self, mut world: RefMut<'y, World>, line: Line) -> (RefMut<'y, World>, Done) {
+        match world.begin_owning(self.id, line) {
             Owning::Here(latency) => {
-                let at = self.world.borrow().lanes[self.id].clock + latency;
-                Done { at, queued: 0 }
+                let at = world.lanes[self.id].clock + latency;
+                (world, Done { at, queued: 0 })
             }
-            Owning::Miss(arrival) => self.until_clear(arrival, |world, arrival| {
+            Owning::Miss(arrival) => self.until_clear(world, arrival, |world, arrival| {
                 world.end_owning(self.id, line, arrival)
             }),
         }
     }
 
     fn fence_now(&self, fence: Fence) {
-        self.take_turn();
-        let awaited = self.world.borrow_mut().begin_fence(self.id, fence);
-        if let Some(arrival) = awaited {
-            self.reach(arrival);
+        let mut world = self.world.borrow_mut();
+        if !world.fences_alone(self.id, fence) {
+            drop(world);
+            world = self.my_turn();
         }
-        self.world.borrow_mut().end_fence(self.id, fence);
+        if let Some(arrival) = world.begin_fence(self.id, fence) {
+            world = self.reach(world, arrival);
+        }
+        world.end_fence(self.id, fence);
     }
 
     /// An atomic instruction that changes a word, or only reads it.
@@ -186,49 +187,43 @@ impl<'y, W: Watch> SimPort<'y, W> {
         if locked {
             self.fence_now(Fence::Full);
         }
-        let now = {
-            let mut world = self.world.borrow_mut();
-            world.settle(self.id);
-            if locked {
-                let cost = world.timing.atomic;
-                let at = world.lanes[self.id].clock + cost;
-                world.wait(self.id, Done { at, queued: 0 }, Kind::Local);
-            }
-            world.lanes[self.id].turn()
-        };
-        self.reach(now);
+        let mut world = self.world.borrow_mut();
+        world.settle(self.id);
+        if locked {
+            let cost = world.timing.atomic;
+            let at = world.lanes[self.id].clock + cost;
+            world.wait(self.id, Done { at, queued: 0 }, Kind::Local);
+        }
+        let now = world.lanes[self.id].turn();
+        let mut world = self.reach(world, now);
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
-            Cell::Host(word) => {
-                let mut world = self.world.borrow_mut();
-                world.host_word(self.id, word.offset(), T::BYTES, change)
-            }
-            Cell::Pool(word) => self.atomic_in_pool(Access::of(word), change),
+            Cell::Host(word) => world.host_word(self.id, word.offset(), T::BYTES, change),
+            Cell::Pool(word) => self.atomic_in_pool(world, Access::of(word), change),
         };
         T::from_bits(bits)
     }
 
-    fn atomic_in_pool(&self, at: Access, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
-        let alone = {
-            let world = self.world.borrow();
-            world.timing.coherent || world.pod.hosts == 1
-        };
+    fn atomic_in_pool(
+        &self,
+        world: RefMut<'y, World>,
+        at: Access,
+        change: impl FnOnce(u64) -> Option<u64>,
+    ) -> u64 {
         assert!(
-            alone,
+            world.timing.coherent || world.pod.hosts == 1,
             "an atomic instruction on the region at {:#x}: on this pod each host's cache would do \
              its own on its own copy; use a lock or an atomic of crate sync",
             at.offset()
         );
-        let done = self.own_line(at.line());
-        let mut world = self.world.borrow_mut();
+        let (mut world, done) = self.own_line(world, at.line());
         let before = world.owned(self.id, at).content.get(at);
         if let Some(after) = change(before) {
             world.owned(self.id, at).store(at, after);
             world.progress = world.progress.max(world.lanes[self.id].turn());
         }
         world.wait(self.id, done, Kind::Observe);
-        drop(world);
-        self.prefetch();
+        self.prefetch(world);
         before
     }
 
@@ -273,16 +268,12 @@ impl<W: Watch> Port for SimPort<'_, W> {
     }
 
     fn store_nt<T: Word>(&self, at: Ptr<T>, value: T) {
-        self.take_turn();
         let access = Access::of(at);
-        self.world
-            .borrow_mut()
-            .store_nt(self.id, access, value.to_bits());
+        self.my_turn().store_nt(self.id, access, value.to_bits());
     }
 
     fn store_line(&self, line: Line, words: &[u64; 8]) {
-        self.take_turn();
-        self.world.borrow_mut().store_line(self.id, line, words);
+        self.my_turn().store_line(self.id, line, words);
     }
 
     fn read_into<T: Word>(&self, from: Ptr<T>, to: &mut [T]) {
@@ -300,13 +291,11 @@ impl<W: Watch> Port for SimPort<'_, W> {
     }
 
     fn writeback(&self, line: Line) {
-        self.take_turn();
-        self.world.borrow_mut().writeback(self.id, line);
+        self.my_turn().writeback(self.id, line);
     }
 
     fn flush(&self, line: Line, how: Flush) {
-        self.take_turn();
-        self.world.borrow_mut().flush(self.id, line, how);
+        self.my_turn().flush(self.id, line, how);
     }
 
     fn fence(&self, fence: Fence) {
@@ -315,20 +304,17 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     fn pause(&self) -> Result<(), Gone> {
         self.check_stall()?;
-        let (now, look) = {
-            let mut world = self.world.borrow_mut();
-            world.settle(self.id);
-            let pause = world.timing.pause;
-            let lane = &mut world.lanes[self.id];
-            lane.clock += pause;
-            lane.pauses += 1;
-            let (now, look) = (lane.turn(), lane.pauses.is_multiple_of(PAUSES_A_LOOK));
-            if let Some(recorder) = &mut world.recorder {
-                recorder.paused(self.id, now);
-            }
-            (now, look)
-        };
-        self.reach(now);
+        let mut world = self.world.borrow_mut();
+        world.settle(self.id);
+        let pause = world.timing.pause;
+        let lane = &mut world.lanes[self.id];
+        lane.clock += pause;
+        lane.pauses += 1;
+        let (now, look) = (lane.turn(), lane.pauses.is_multiple_of(PAUSES_A_LOOK));
+        if let Some(recorder) = &mut world.recorder {
+            recorder.paused(self.id, now);
+        }
+        drop(self.reach(world, now));
         if look {
             let bare = SimPort::new(self.world, self.turn, &NoWatch, self.id, self.seat);
             self.watch.look(self.seat, &bare)?;
@@ -499,8 +485,7 @@ impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
             .borrow_mut()
             .private_first_level(id, line, how);
         if !served {
-            self.port.take_turn();
-            self.port.world.borrow_mut().private_access(id, line, how);
+            self.port.my_turn().private_access(id, line, how);
         }
     }
 }
@@ -523,12 +508,8 @@ impl<W: Watch, T: Word> Private<T> for SimPrivate<'_, '_, W, T> {
     }
 
     fn flush(&self, index: usize, _: Flush) {
-        self.port.take_turn();
         let line = self.line(index);
-        self.port
-            .world
-            .borrow_mut()
-            .private_flush(self.port.id, line);
+        self.port.my_turn().private_flush(self.port.id, line);
     }
 
     /// Each hop waits for the load before it.

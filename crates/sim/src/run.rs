@@ -1,7 +1,7 @@
 //! Running a program: one coroutine a lane, the earliest goes on.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
@@ -212,31 +212,30 @@ type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), (), R, &'s mut DefaultStack>;
 /// Resumes the earliest lane until all have ended, or one has panicked.
 fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec<End<R>> {
     let mut ends: Vec<End<R>> = lanes.iter().map(|_| None).collect();
-    while let Some(id) = next_turn(world) {
-        let resumed = catch_unwind(AssertUnwindSafe(|| lanes[id].resume(())));
-        match resumed {
-            Ok(CoroutineResult::Yield(())) => continue,
-            Ok(CoroutineResult::Return(out)) => ends[id] = Some(Ok(out)),
-            Err(panic) => {
-                ends[id] = Some(Err(panic));
-                // The other lanes unwind when their scopes end: nobody is there to wait for.
-                world.borrow_mut().down = true;
-                break;
+    let running = Cell::new(0);
+    let all = catch_unwind(AssertUnwindSafe(|| {
+        while let Some(id) = next_turn(world) {
+            running.set(id);
+            if let CoroutineResult::Return(out) = lanes[id].resume(()) {
+                ends[id] = Some(Ok(out));
+                world.borrow_mut().agenda.set(id, NEVER);
             }
         }
-        world.borrow_mut().agenda.set(id, NEVER);
-    }
+    }));
     let mut world = world.borrow_mut();
-    world.arrive_until(NEVER);
+    match all {
+        Ok(()) => world.arrive_until(NEVER),
+        Err(panic) => {
+            ends[running.get()] = Some(Err(panic));
+            // The other lanes unwind when their scopes end: nobody is there to wait for.
+            world.tear_down();
+        }
+    }
     ends
 }
 
 fn next_turn(world: &RefCell<World>) -> Option<usize> {
-    let mut world = world.borrow_mut();
-    let (id, now) = world.agenda.earliest()?;
-    world.arrive_until(now);
-    world.open_turn(id);
-    Some(id)
+    world.borrow_mut().next_turn()
 }
 
 /// A scope is the only safe way to a coroutine that borrows, so that many lanes are as many scopes

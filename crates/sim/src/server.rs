@@ -12,6 +12,8 @@ pub(crate) struct Server {
     /// Time for one line.
     service: Time,
     free: Time,
+    /// What one line adds to the load.
+    share: f64,
     /// Share of recent time that it was busy, and when that was computed.
     load: f64,
     seen: Time,
@@ -22,6 +24,7 @@ impl Server {
         Self {
             service,
             free: 0,
+            share: service as f64 / MEMORY,
             load: 0.0,
             seen: 0,
         }
@@ -38,7 +41,7 @@ impl Server {
         self.free = at.max(self.free) + self.service;
         let elapsed = at.saturating_sub(self.seen) as f64;
         self.seen = self.seen.max(at);
-        self.load = (self.load + self.service as f64 / MEMORY) / (1.0 + elapsed / MEMORY);
+        self.load = (self.load + self.share) / (1.0 + elapsed / MEMORY);
         queued.max(self.burst_wait(timing))
     }
 

@@ -52,13 +52,14 @@ impl Streams {
             return;
         }
         self.last = line;
-        let mut place = STREAMS;
-        for (index, &next) in self.next.iter().enumerate() {
-            if next == line {
-                place = index;
-            }
-        }
-        if place == STREAMS {
+        // No early exit: one comparison of vectors.
+        let any = self.next.iter().fold(false, |any, &next| any | (next == line));
+        let place = if any {
+            self.next.iter().rposition(|&next| next == line)
+        } else {
+            None
+        };
+        let Some(place) = place else {
             self.next[self.oldest] = line + 1;
             self.followed[self.oldest] = Stream {
                 frontier: line + 1,
@@ -66,7 +67,7 @@ impl Streams {
             };
             self.oldest = (self.oldest + 1) % STREAMS;
             return;
-        }
+        };
         self.next[place] = line + 1;
         let stream = &mut self.followed[place];
         stream.seen = (stream.seen + 1).min(CONFIDENCE);

@@ -90,6 +90,14 @@ impl World {
         }
     }
 
+    /// Whether a fence concerns nobody but its lane, and so needs no turn: nothing leaves the host
+    /// by it, and no later write of another lane has to stay behind it.
+    #[inline(always)]
+    pub(crate) fn fences_alone(&self, id: usize, fence: Fence) -> bool {
+        let unordered = self.timing.writes != WriteMode::Posted;
+        fence == Fence::Load || (unordered && self.lanes[id].combining.is_empty())
+    }
+
     /// Begins a fence, at this lane's turn; returns when the writes that it waits for arrive.
     #[inline]
     pub(crate) fn begin_fence(&mut self, id: usize, fence: Fence) -> Option<Time> {

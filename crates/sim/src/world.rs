@@ -31,6 +31,14 @@ pub(crate) struct Host {
     pub posted_floor: Vec<Time>,
 }
 
+/// Until when the lane whose turn it is may go on by itself: until any other lane of its coherence
+/// domain, and of the pod, has something to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    pub host: Time,
+    pub pod: Time,
+}
+
 /// A simulated pod.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -43,6 +51,7 @@ pub(crate) struct World {
     pub lanes: Vec<Lane>,
     pub devices: Vec<Server>,
     pub agenda: Agenda,
+    pub until: Until,
     pub writes: Transit,
     /// Lanes go on by themselves while nobody can interfere; otherwise every operation waits for
     /// its turn.
@@ -81,6 +90,7 @@ impl World {
             lanes,
             devices: vec![Server::new(timing.device_line); timing.devices as usize],
             agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize),
+            until: Until { host: 0, pod: 0 },
             writes: Transit::default(),
             run_ahead: true,
             down: false,
@@ -91,16 +101,34 @@ impl World {
         }
     }
 
-    /// Lane `id` goes on: until when may it do so by itself?
+    /// Whose turn it is now: everything before has been simulated. None when all lanes have ended.
     #[inline]
-    pub(crate) fn open_turn(&mut self, id: usize) {
-        self.lanes[id].horizon = if !self.run_ahead {
-            0
+    pub(crate) fn next_turn(&mut self) -> Option<usize> {
+        let next = self.agenda.next()?;
+        self.arrive_until(next.time);
+        self.until = if !self.run_ahead {
+            Until { host: 0, pod: 0 }
         } else if self.timing.coherent {
             // Hardware coherence makes the pod one domain: any lane may take a line away.
-            self.agenda.rivals(id)
+            Until {
+                host: next.pod,
+                pod: next.pod,
+            }
         } else {
-            self.agenda.host_rivals(id)
+            Until {
+                host: next.host,
+                pod: next.pod,
+            }
+        };
+        Some(next.lane)
+    }
+
+    /// A lane has failed: the others are unwound, and nobody waits for anybody any more.
+    pub(crate) fn tear_down(&mut self) {
+        self.down = true;
+        self.until = Until {
+            host: NEVER,
+            pod: NEVER,
         };
     }
 

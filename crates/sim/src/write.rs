@@ -25,7 +25,8 @@ impl World {
     pub(crate) fn store_first_level(&mut self, id: usize, at: Access, bits: u64) -> bool {
         let lane = &mut self.lanes[id];
         let line = at.line().0 as u32;
-        let idle = lane.runs_ahead() && lane.combining.is_empty() && lane.decided <= lane.clock;
+        let turn = lane.turn() < self.until.host;
+        let idle = turn && lane.combining.is_empty() && lane.decided <= lane.clock;
         if !idle || !lane.l1.touch(line) {
             return false;
         }
