@@ -9,8 +9,9 @@ use crate::timing::Time;
 /// at the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// Node 1 is the root; leaves follow from `leaves`. Each holds the earliest time below it.
-    times: Vec<Time>,
+    /// The earliest times below each pair of siblings: the children of node n are pair n, node 1
+    /// is the root, leaves follow from `leaves`.
+    pairs: Vec<[Time; 2]>,
     leaves: usize,
     /// Leaves of one host, as a power of two.
     host_bits: u32,
@@ -40,7 +41,7 @@ impl Agenda {
         let leaves = hosts.next_power_of_two() << host_bits;
         let leaf = |lane: usize| leaves + ((lane / lanes) << host_bits) + lane % lanes;
         let mut agenda = Self {
-            times: vec![NEVER; 2 * leaves],
+            pairs: vec![[NEVER; 2]; leaves.max(2)],
             leaves,
             host_bits,
             leaf_of: (0..hosts * lanes).map(|lane| leaf(lane) as u32).collect(),
@@ -56,14 +57,13 @@ impl Agenda {
     #[inline]
     pub(crate) fn set(&mut self, lane: usize, time: Time) {
         let mut node = self.leaf_of[lane] as usize;
-        self.times[node] = time;
-        while node > 1 {
-            let earliest = time_of_two(&self.times, node);
+        let mut time = time;
+        // Up to the root without a look whether anything changes there: nobody could predict it.
+        while node > 0 {
+            let pair = &mut self.pairs[node / 2];
+            pair[node % 2] = time;
+            time = pair[0].min(pair[1]);
             node /= 2;
-            if self.times[node] == earliest {
-                break;
-            }
-            self.times[node] = earliest;
         }
     }
 
@@ -71,7 +71,7 @@ impl Agenda {
     /// root, whoever is not chosen is a rival.
     #[inline]
     pub(crate) fn next(&self) -> Option<Next> {
-        let time = self.times[1];
+        let time = self.pairs[0][1];
         if time == NEVER {
             return None;
         }
@@ -96,22 +96,13 @@ impl Agenda {
     /// The child of `node` that is at `time`; the other one limits it.
     #[inline(always)]
     fn descend(&self, node: usize, time: Time, limit: &mut Time) -> usize {
-        let (left, right) = (self.times[2 * node], self.times[2 * node + 1]);
-        if left == time {
-            // Of two lanes at one time the lower goes first, so a higher rival leaves room for it.
-            *limit = (*limit).min(right.saturating_add(1));
-            2 * node
-        } else {
-            *limit = (*limit).min(left);
-            2 * node + 1
-        }
+        let pair = &self.pairs[node];
+        let right = usize::from(pair[0] != time);
+        // Of two lanes at one time the lower goes first, so a higher rival leaves room for it.
+        let rival = pair[1 - right].saturating_add(1 - right as Time);
+        *limit = (*limit).min(rival);
+        2 * node + right
     }
-}
-
-/// The earlier of a node and its sibling.
-#[inline(always)]
-fn time_of_two(times: &[Time], node: usize) -> Time {
-    times[node].min(times[node ^ 1])
 }
 
 #[cfg(test)]

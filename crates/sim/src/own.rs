@@ -24,15 +24,12 @@ pub(crate) struct OwnLine {
 }
 
 impl OwnLine {
-    /// A copy, or none yet, with nothing on its way.
-    pub(crate) fn of(cached: Option<CachedLine>, owner: u32) -> Self {
-        Self {
-            cached,
-            owner,
-            pending: 0,
-            pending_until: 0,
-        }
-    }
+    const EMPTY: Self = Self {
+        cached: None,
+        owner: SHARED,
+        pending: 0,
+        pending_until: 0,
+    };
 
     /// What the host's lanes see.
     #[inline(always)]
@@ -71,27 +68,38 @@ impl OwnLines {
         Some(&mut self.slots[slot])
     }
 
-    /// Puts a line in; it takes the place of what was there.
+    /// Puts a line in, with nothing on its way; it takes the place of what was there.
     #[inline]
-    pub(crate) fn insert(&mut self, line: u32, own: OwnLine) -> &mut OwnLine {
+    pub(crate) fn insert(
+        &mut self,
+        line: u32,
+        cached: Option<CachedLine>,
+        owner: u32,
+    ) -> &mut OwnLine {
+        let slot = self.slot_for(line);
+        let own = &mut self.slots[slot];
+        own.cached = cached;
+        own.owner = owner;
+        own.pending = 0;
+        own.pending_until = 0;
+        own
+    }
+
+    #[inline]
+    fn slot_for(&mut self, line: u32) -> usize {
         let page = line as usize / PAGE_LINES;
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
         let page = self.pages[page].get_or_insert_with(|| Box::new([0; PAGE_LINES]));
         let place = &mut page[line as usize % PAGE_LINES];
-        if let Some(slot) = (*place as usize).checked_sub(1) {
-            self.slots[slot] = own;
-            return &mut self.slots[slot];
+        if *place == 0 {
+            *place = 1 + self.free.pop().unwrap_or_else(|| {
+                self.slots.push(OwnLine::EMPTY);
+                self.slots.len() as u32 - 1
+            });
         }
-        if let Some(slot) = self.free.pop() {
-            *place = slot + 1;
-            self.slots[slot as usize] = own;
-            return &mut self.slots[slot as usize];
-        }
-        self.slots.push(own);
-        *place = self.slots.len() as u32;
-        self.slots.last_mut().expect("pushed just above")
+        *place as usize - 1
     }
 
     /// Takes a line out, if it is there.
@@ -121,7 +129,7 @@ mod tests {
             let (mut own, mut map) = (OwnLines::default(), BTreeMap::new());
             for (index, (line, put)) in steps.into_iter().enumerate() {
                 if put {
-                    own.insert(line, OwnLine::of(None, index as u32));
+                    own.insert(line, None, index as u32);
                     map.insert(line, index as u32);
                 } else {
                     own.remove(line);

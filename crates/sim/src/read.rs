@@ -196,7 +196,7 @@ impl World {
         let host = self.lanes[id].host;
         let bit = 1u64 << host;
         let done = self.device_read(id, line, arrival);
-        if self.copy(host, line).is_none() {
+        if !self.has_copy(host, line) {
             let holders = self.region.holders_mut(line);
             holders.mirror |= bit;
             holders.unread &= !bit;
@@ -306,11 +306,11 @@ impl World {
     pub(crate) fn own_copy(&mut self, host: usize, line: u32, owner: u32) -> &mut CachedLine {
         if self.region.holders(line).own & (1 << host) == 0 {
             let fetched = CachedLine::fetched(*self.region.content(line));
-            let own = crate::own::OwnLine::of(Some(fetched), owner);
-            self.insert_own(host, line, own);
+            let own = self.insert_own(host, line, Some(fetched), owner);
+            return own.cached.as_mut().expect("put there just now");
         }
         let own = self.hosts[host].own.get_mut(line);
-        let own = own.expect("inserted just above, or there before");
+        let own = own.expect("a host with the own bit has bytes of the line");
         own.owner = owner;
         own.cached.as_mut().expect("the caller saw a copy")
     }

@@ -46,12 +46,16 @@ impl Streams {
     }
 
     /// The lane accessed a line that was not in its first level.
+    #[inline(always)]
     pub(crate) fn access(&mut self, line: u32) {
         // A line looked at again and again, as polls do, is no stream.
-        if self.distance == 0 || self.last == line {
-            return;
+        if self.distance != 0 && self.last != line {
+            self.last = line;
+            self.follow(line);
         }
-        self.last = line;
+    }
+
+    fn follow(&mut self, line: u32) {
         // No early exit: one comparison of vectors.
         let any = self.next.iter().fold(false, |any, &next| any | (next == line));
         let place = if any {

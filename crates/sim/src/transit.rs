@@ -2,26 +2,34 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Index;
 
 use model::Content;
 
 use crate::agenda::NEVER;
 use crate::timing::Time;
 
-/// A write on its way to the device.
-#[derive(Clone, Debug)]
-pub(crate) struct DeviceWrite {
+/// Where a write comes from, where it goes, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
     pub arrival: Time,
     pub lane: usize,
     /// The lane's count: tells writes of one moment apart, whatever order they were sent in.
     pub number: u64,
     pub issued: Time,
     pub line: u32,
-    pub content: Content,
-    pub bytes: u64,
     pub queued: Time,
     /// Whether the lane's next fence waits for it: not for an eviction.
     pub awaited: bool,
+}
+
+/// A write on its way to the device.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceWrite {
+    pub route: Route,
+    pub content: Content,
+    /// Bytes of the line that it carries, one bit each.
+    pub bytes: u64,
 }
 
 /// What orders a write, and where it is.
@@ -67,7 +75,8 @@ impl Transit {
 
     #[inline]
     pub(crate) fn push(&mut self, write: DeviceWrite) {
-        let (arrival, number, lane) = (write.arrival, write.number, write.lane as u32);
+        let route = &write.route;
+        let (arrival, number, lane) = (route.arrival, route.number, route.lane as u32);
         let slot = if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = write;
             slot
@@ -83,12 +92,21 @@ impl Transit {
         });
     }
 
-    /// Takes the next one out: its slot, which stays as it is until the next push.
+    /// Takes the next one out; returns its slot, which stays as it is until the next push.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<DeviceWrite> {
+    pub(crate) fn pop(&mut self) -> Option<usize> {
         let slot = self.order.pop()?.slot;
         self.free.push(slot);
-        Some(self.slots[slot as usize].clone())
+        Some(slot as usize)
+    }
+}
+
+impl Index<usize> for Transit {
+    type Output = DeviceWrite;
+
+    #[inline(always)]
+    fn index(&self, slot: usize) -> &DeviceWrite {
+        &self.slots[slot]
     }
 }
 
@@ -101,22 +119,27 @@ mod tests {
         let mut transit = Transit::default();
         for round in 0..2 {
             for (arrival, lane, number) in [(9, 0, 2), (5, 1, 1), (5, 0, 1), (5, 0, 0)] {
-                transit.push(DeviceWrite {
+                let route = Route {
                     arrival,
                     lane,
                     number,
                     issued: round,
                     line: 0,
-                    content: Content::ZERO,
-                    bytes: 0,
                     queued: 0,
                     awaited: true,
+                };
+                transit.push(DeviceWrite {
+                    route,
+                    content: Content::ZERO,
+                    bytes: 0,
                 });
             }
             assert_eq!(transit.next_arrival(), 5);
-            let order: Vec<_> = std::iter::from_fn(|| transit.pop())
-                .map(|write| (write.arrival, write.lane, write.number, write.issued))
-                .collect();
+            let mut order = Vec::new();
+            while let Some(slot) = transit.pop() {
+                let route = transit[slot].route;
+                order.push((route.arrival, route.lane, route.number, route.issued));
+            }
             let expected = [(5, 0, 0), (5, 0, 1), (5, 1, 1), (9, 0, 2)];
             assert_eq!(order, expected.map(|(at, lane, number)| (at, lane, number, round)));
         }

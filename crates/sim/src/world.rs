@@ -173,6 +173,13 @@ impl World {
         (holders.mirror & bit != 0).then(|| self.region.content(line))
     }
 
+    /// Whether the host has a copy.
+    #[inline(always)]
+    pub(crate) fn has_copy(&self, host: usize, line: u32) -> bool {
+        let holders = self.region.holders(line);
+        (holders.mirror | holders.own) & (1 << host) != 0 && self.copy(host, line).is_some()
+    }
+
     /// Where a line is found from a lane of its host, and what that costs; it moves nearer.
     pub(crate) fn nearest_level(&mut self, id: usize, line: u32) -> Time {
         let lane = &mut self.lanes[id];
@@ -190,7 +197,7 @@ impl World {
     }
 
     /// The host's shared level takes a line in, and loses another.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn keep(&mut self, id: usize, line: u32) {
         let host = self.lanes[id].host;
         if let Some(victim) = self.hosts[host].shared.insert(line) {
@@ -240,11 +247,17 @@ impl World {
 
     /// Puts bytes of its own for the line at a host.
     #[inline]
-    pub(crate) fn insert_own(&mut self, host: usize, line: u32, own: OwnLine) {
+    pub(crate) fn insert_own(
+        &mut self,
+        host: usize,
+        line: u32,
+        cached: Option<CachedLine>,
+        owner: u32,
+    ) -> &mut OwnLine {
         let holders = self.region.holders_mut(line);
         holders.own |= 1 << host;
         holders.mirror &= !(1 << host);
-        self.hosts[host].own.insert(line, own);
+        self.hosts[host].own.insert(line, cached, owner)
     }
 
     /// When a write of this host's own that is still on its way lets a read of the line through.

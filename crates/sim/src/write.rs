@@ -6,8 +6,8 @@ use model::{Access, CachedLine, Content, WriteMode};
 use crate::lane::{Combining, Done};
 use crate::record::Kind;
 use crate::timing::Time;
-use crate::transit::DeviceWrite;
-use crate::own::{OwnLine, SHARED};
+use crate::transit::{DeviceWrite, Route};
+use crate::own::SHARED;
 use crate::world::World;
 
 /// How a lane comes to own a line.
@@ -53,7 +53,7 @@ impl World {
         self.decide(id);
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;
-        if self.copy(host, line).is_none() || self.others_hold(host, line) {
+        if !self.has_copy(host, line) || self.others_hold(host, line) {
             let at = self.lanes[id].stores.admit(self.lanes[id].clock);
             self.wait(id, Done { at, queued: 0 }, Kind::Publish);
             return Owning::Miss(self.issue_miss(id));
@@ -180,12 +180,15 @@ impl World {
     }
 
     /// Sends what this lane has combined for `line`, if anything.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_out_combined(&mut self, id: usize, line: u32) {
-        let combining = &mut self.lanes[id].combining;
-        if combining.is_empty() {
-            return;
+        if !self.lanes[id].combining.is_empty() {
+            self.write_out_line(id, line);
         }
+    }
+
+    fn write_out_line(&mut self, id: usize, line: u32) {
+        let combining = &mut self.lanes[id].combining;
         if let Some(place) = combining.iter().position(|entry| entry.line == line) {
             let entry = combining.remove(place);
             self.send_nt(id, &entry);
@@ -193,9 +196,12 @@ impl World {
     }
 
     /// Sends everything that this lane has combined, oldest first.
+    #[inline(always)]
     pub(crate) fn write_out_all(&mut self, id: usize) {
-        for entry in std::mem::take(&mut self.lanes[id].combining) {
-            self.send_nt(id, &entry);
+        if !self.lanes[id].combining.is_empty() {
+            for entry in std::mem::take(&mut self.lanes[id].combining) {
+                self.send_nt(id, &entry);
+            }
         }
     }
 
@@ -237,7 +243,7 @@ impl World {
             return;
         }
         if self.region.holders(line).own & (1 << host) == 0 {
-            self.insert_own(host, line, OwnLine::of(None, SHARED));
+            self.insert_own(host, line, None, SHARED);
         }
         // Never into the past of what the others have seen, and two writes of one host to one line
         // arrive in their order.
@@ -256,37 +262,42 @@ impl World {
         if awaited {
             lane.last_arrival = lane.last_arrival.max(arrival);
         }
-        self.writes.push(DeviceWrite {
+        let route = Route {
             arrival,
             lane: id,
             number: lane.sent,
             issued,
             line,
-            content,
-            bytes,
             queued,
             awaited,
+        };
+        self.writes.push(DeviceWrite {
+            route,
+            content,
+            bytes,
         });
     }
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
     pub(crate) fn arrive_until(&mut self, now: Time) {
         while self.writes.next_arrival() <= now
-            && let Some(write) = self.writes.pop()
+            && let Some(slot) = self.writes.pop()
         {
-            self.arrive(&write);
+            self.arrive(slot);
         }
     }
 
     #[inline]
-    fn arrive(&mut self, write: &DeviceWrite) {
+    fn arrive(&mut self, slot: usize) {
+        let write = self.writes[slot].route;
         let line = write.line;
         let host = self.lanes[write.lane].host;
         let bit = 1u64 << host;
         let device = self.timing.device_of(line);
         let waited = self.devices[device].admit(write.arrival, &self.timing);
         self.leave_stale(host, line);
-        self.region.merge(line, &write.content, write.bytes);
+        let sent = &self.writes[slot];
+        self.region.merge(line, &sent.content, sent.bytes);
         self.region.holders_mut(line).unread = !bit;
         let own = self.hosts[host].own.get_mut(line);
         let own = own.expect("a write on its way keeps its line's entry");
@@ -303,7 +314,7 @@ impl World {
         }
         self.progress = self.progress.max(write.arrival);
         if let Some(recorder) = &mut self.recorder {
-            recorder.arrived(write, write.arrival + waited);
+            recorder.arrived(&write, write.arrival + waited);
         }
     }
 
@@ -315,7 +326,7 @@ impl World {
             let host = left.trailing_zeros() as usize;
             left &= left - 1;
             let stale = CachedLine::fetched(*self.region.content(line));
-            self.insert_own(host, line, OwnLine::of(Some(stale), SHARED));
+            self.insert_own(host, line, Some(stale), SHARED);
         }
     }
 }
