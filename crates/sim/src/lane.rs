@@ -103,6 +103,8 @@ pub(crate) struct Lane {
     pub bit: u64,
     pub clock: Time,
     pub floor: Time,
+    /// While it is suspended: before which it takes no line from another lane of its host.
+    pub takes_from: Time,
     /// When its loads so far have their values.
     pub ready: Done,
     /// When the loads that the program may have branched on have theirs.
@@ -142,6 +144,7 @@ impl Lane {
             bit: 1 << host,
             clock: 0,
             floor: 0,
+            takes_from: 0,
             ready: Done::default(),
             decided: 0,
             stored: Done::default(),

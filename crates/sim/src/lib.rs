@@ -49,6 +49,7 @@
 mod agenda;
 mod host_memory;
 mod lane;
+mod lookahead;
 mod own;
 pub mod pod;
 mod port;

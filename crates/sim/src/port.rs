@@ -58,7 +58,31 @@ impl<'y, W: Watch> SimPort<'y, W> {
         if now < world.until.host {
             return world;
         }
-        self.give_way(world, now)
+        let takes_from = world.takes_effect(self.id);
+        self.give_way(world, now, takes_from)
+    }
+
+    /// As [`my_turn`](Self::my_turn), for what changes or drops a line: at the moment of its effect
+    /// on other lanes of this host.
+    #[inline]
+    fn my_turn_with(&self, line: Line) -> RefMut<'y, World> {
+        let world = self.my_turn();
+        let claimed = world.claim(self.id, line.0 as u32);
+        self.reach_in_host(world, claimed)
+    }
+
+    /// Waits until everything in this host before `to` has been simulated, if there is such a time.
+    #[inline(always)]
+    fn reach_in_host(&self, mut world: RefMut<'y, World>, to: Option<Time>) -> RefMut<'y, World> {
+        match to {
+            None => world,
+            Some(to) if to < world.until.host => {
+                let lane = &mut world.lanes[self.id];
+                lane.floor = lane.floor.max(to);
+                world
+            }
+            Some(to) => self.give_way(world, to, to),
+        }
     }
 
     /// Waits until everything in the pod before `to` has been simulated.
@@ -70,13 +94,20 @@ impl<'y, W: Watch> SimPort<'y, W> {
             lane.floor = lane.floor.max(to);
             return world;
         }
-        self.give_way(world, to)
+        self.give_way(world, to, to)
     }
 
-    /// Lets others go on until it is this lane's turn at `to`.
+    /// Lets others go on until it is this lane's turn at `to`; it takes no line from another lane
+    /// before `takes_from`.
     #[inline(never)]
-    fn give_way(&self, mut world: RefMut<'y, World>, to: Time) -> RefMut<'y, World> {
+    fn give_way(
+        &self,
+        mut world: RefMut<'y, World>,
+        to: Time,
+        takes_from: Time,
+    ) -> RefMut<'y, World> {
         let lane = &mut world.lanes[self.id];
+        lane.takes_from = takes_from;
         lane.floor = lane.floor.max(to);
         world.agenda.set(self.id, to);
         drop(world);
@@ -96,7 +127,16 @@ impl<'y, W: Watch> SimPort<'y, W> {
 
     #[inline(never)]
     fn load_slowly(&self, at: Access, how: Use) -> u64 {
-        let mut world = self.my_turn();
+        let mut world = self.world.borrow_mut();
+        if world.look_ahead(self.id)
+            && let Some(bits) = world.load_first_level(self.id, at, how)
+        {
+            return bits;
+        }
+        drop(world);
+        world = self.my_turn();
+        let claimed = world.claim_by_reading(self.id, Some(at.line().0 as u32));
+        world = self.reach_in_host(world, claimed);
         let (world, bits) = match world.begin_load(self.id, at, how) {
             Begun::Hit(bits) => (world, bits),
             Begun::Miss(arrival) => self.until_clear(world, arrival, |world, arrival| {
@@ -146,6 +186,11 @@ impl<'y, W: Watch> SimPort<'y, W> {
 
     #[inline(never)]
     fn store_slowly(&self, at: Access, bits: u64) {
+        let mut world = self.world.borrow_mut();
+        if world.look_ahead(self.id) && world.store_first_level(self.id, at, bits) {
+            return;
+        }
+        drop(world);
         let (mut world, done) = self.own_line(self.my_turn(), at.line());
         world.store_owned(self.id, at, bits, done);
         self.prefetch(world);
@@ -154,7 +199,9 @@ impl<'y, W: Watch> SimPort<'y, W> {
     /// Makes this lane the owner of a line; returns when it is.
     #[inline(always)]
     fn own_line(&self, mut world: RefMut<'y, World>, line: Line) -> (RefMut<'y, World>, Done) {
-        match world.begin_owning(self.id, line) {
+        let claimed = world.claim(self.id, line.0 as u32);
+        world = self.reach_in_host(world, claimed);
+        match world.begin_owning(self.id, line, claimed.is_some()) {
             Owning::Here(latency) => {
                 let at = world.lanes[self.id].clock + latency;
                 (world, Done { at, queued: 0 })
@@ -170,6 +217,8 @@ impl<'y, W: Watch> SimPort<'y, W> {
         if !world.fences_alone(self.id, fence) {
             drop(world);
             world = self.my_turn();
+            let claimed = world.claim_by_reading(self.id, None);
+            world = self.reach_in_host(world, claimed);
         }
         if let Some(arrival) = world.begin_fence(self.id, fence) {
             world = self.reach(world, arrival);
@@ -269,11 +318,13 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     fn store_nt<T: Word>(&self, at: Ptr<T>, value: T) {
         let access = Access::of(at);
-        self.my_turn().store_nt(self.id, access, value.to_bits());
+        self.my_turn_with(access.line())
+            .store_nt(self.id, access, value.to_bits());
     }
 
     fn store_line(&self, line: Line, words: &[u64; 8]) {
-        self.my_turn().store_line(self.id, line, words);
+        self.my_turn_with(line)
+            .store_line(self.id, line, words);
     }
 
     fn read_into<T: Word>(&self, from: Ptr<T>, to: &mut [T]) {
@@ -291,11 +342,11 @@ impl<W: Watch> Port for SimPort<'_, W> {
     }
 
     fn writeback(&self, line: Line) {
-        self.my_turn().writeback(self.id, line);
+        self.my_turn_with(line).writeback(self.id, line);
     }
 
     fn flush(&self, line: Line, how: Flush) {
-        self.my_turn().flush(self.id, line, how);
+        self.my_turn_with(line).flush(self.id, line, how);
     }
 
     fn fence(&self, fence: Fence) {
@@ -485,7 +536,10 @@ impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
             .borrow_mut()
             .private_first_level(id, line, how);
         if !served {
-            self.port.my_turn().private_access(id, line, how);
+            let world = self.port.my_turn();
+            let claimed = world.claim_by_filling(id, line);
+            let mut world = self.port.reach_in_host(world, claimed);
+            world.private_access(id, line, how);
         }
     }
 }

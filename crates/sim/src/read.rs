@@ -32,7 +32,7 @@ impl World {
     pub(crate) fn load_first_level(&mut self, id: usize, at: Access, how: Use) -> Option<u64> {
         let lane = &mut self.lanes[id];
         let line = at.line().0 as u32;
-        if lane.turn() >= self.until.host || !lane.combining.is_empty() || !lane.l1.touch(line) {
+        if lane.turn() >= self.until.hits || !lane.combining.is_empty() || !lane.l1.touch(line) {
             return None;
         }
         let bit = lane.bit;

@@ -218,7 +218,7 @@ fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec
             running.set(id);
             if let CoroutineResult::Return(out) = lanes[id].resume(()) {
                 ends[id] = Some(Ok(out));
-                world.borrow_mut().agenda.set(id, NEVER);
+                world.borrow_mut().leave(id);
             }
         }
     }));

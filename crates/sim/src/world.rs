@@ -6,6 +6,7 @@ use model::{CachedLine, Content};
 use crate::agenda::{Agenda, NEVER};
 use crate::host_memory::HostMemory;
 use crate::lane::{Done, Lane};
+use crate::lookahead::lookahead;
 use crate::own::{OwnLine, OwnLines};
 use crate::pod::PodFile;
 use crate::record::{Kind, Recorder};
@@ -35,8 +36,20 @@ pub(crate) struct Host {
 /// domain, and of the pod, has something to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Until {
+    /// For hits in lines that it holds.
+    pub hits: Time,
     pub host: Time,
     pub pod: Time,
+}
+
+impl Until {
+    fn always(at: Time) -> Self {
+        Self {
+            hits: at,
+            host: at,
+            pod: at,
+        }
+    }
 }
 
 /// A simulated pod.
@@ -52,6 +65,8 @@ pub(crate) struct World {
     pub devices: Vec<Server>,
     pub agenda: Agenda,
     pub until: Until,
+    /// See [`lookahead`].
+    pub lookahead: Time,
     pub writes: Transit,
     /// Lanes go on by themselves while nobody can interfere; otherwise every operation waits for
     /// its turn.
@@ -78,10 +93,15 @@ impl World {
             posted_floor: vec![0; timing.devices as usize],
         };
         let seats = pod.seats().enumerate();
+        let lookahead = lookahead(&timing, pod.lanes);
         let lanes = seats
-            .map(|(lane, seat)| Lane::new(seat.host as usize, lane as u64, file, &timing, seed))
+            .map(|(lane, seat)| Lane {
+                takes_from: lookahead,
+                ..Lane::new(seat.host as usize, lane as u64, file, &timing, seed)
+            })
             .collect();
         Self {
+            lookahead,
             pod,
             discipline,
             region_lines: PRIVATE_LINES,
@@ -90,7 +110,7 @@ impl World {
             lanes,
             devices: vec![Server::new(timing.device_line); timing.devices as usize],
             agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize),
-            until: Until { host: 0, pod: 0 },
+            until: Until::always(0),
             writes: Transit::default(),
             run_ahead: true,
             down: false,
@@ -106,30 +126,34 @@ impl World {
     pub(crate) fn next_turn(&mut self) -> Option<usize> {
         let next = self.agenda.next()?;
         self.arrive_until(next.time);
-        self.until = if !self.run_ahead {
-            Until { host: 0, pod: 0 }
-        } else if self.timing.coherent {
-            // Hardware coherence makes the pod one domain: any lane may take a line away.
+        // Hardware coherence makes the pod one domain: any lane may take a line away.
+        let host = if self.timing.coherent {
+            next.pod
+        } else {
+            next.host
+        };
+        self.until = if self.run_ahead {
             Until {
-                host: next.pod,
+                hits: host,
+                host,
                 pod: next.pod,
             }
         } else {
-            Until {
-                host: next.host,
-                pod: next.pod,
-            }
+            Until::always(0)
         };
         Some(next.lane)
+    }
+
+    /// A lane has ended.
+    pub(crate) fn leave(&mut self, id: usize) {
+        self.agenda.set(id, NEVER);
+        self.lanes[id].takes_from = NEVER;
     }
 
     /// A lane has failed: the others are unwound, and nobody waits for anybody any more.
     pub(crate) fn tear_down(&mut self) {
         self.down = true;
-        self.until = Until {
-            host: NEVER,
-            pod: NEVER,
-        };
+        self.until = Until::always(NEVER);
     }
 
     /// The lane does nothing until `until`.

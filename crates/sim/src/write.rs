@@ -25,7 +25,7 @@ impl World {
     pub(crate) fn store_first_level(&mut self, id: usize, at: Access, bits: u64) -> bool {
         let lane = &mut self.lanes[id];
         let line = at.line().0 as u32;
-        let turn = lane.turn() < self.until.host;
+        let turn = lane.turn() < self.until.hits;
         let idle = turn && lane.combining.is_empty() && lane.decided <= lane.clock;
         if !idle || !lane.l1.touch(line) {
             return false;
@@ -47,8 +47,9 @@ impl World {
         true
     }
 
-    /// Begins to make this lane the owner of a line, at its turn.
-    pub(crate) fn begin_owning(&mut self, id: usize, line: Line) -> Owning {
+    /// Begins to make this lane the owner of a line, at its turn; `claimed` if another lane of the
+    /// host held it.
+    pub(crate) fn begin_owning(&mut self, id: usize, line: Line, claimed: bool) -> Owning {
         let line = self.check_line(line.0);
         self.decide(id);
         self.write_out_combined(id, line);
@@ -60,7 +61,7 @@ impl World {
         }
         let mut latency = self.nearest_level(id, line);
         let own = self.hosts[host].own.get(line);
-        if own.is_some_and(|own| own.owner != id as u32 && own.owner != SHARED) {
+        if claimed || own.is_some_and(|own| own.owner != id as u32 && own.owner != SHARED) {
             latency = latency.max(self.timing.lane_transfer);
         }
         self.own_copy(host, line, id as u32);
