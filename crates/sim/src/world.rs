@@ -7,7 +7,7 @@ use crate::agenda::{Agenda, NEVER};
 use crate::host_memory::HostMemory;
 use crate::lane::{Done, Lane};
 use crate::lookahead::lookahead;
-use crate::own::{OwnLine, OwnLines};
+use crate::own::{OwnLine, OwnLines, SHARED};
 use crate::pod::PodFile;
 use crate::record::{Kind, Recorder};
 use crate::region::Region;
@@ -245,19 +245,18 @@ impl World {
     #[inline]
     pub(crate) fn drop_copy(&mut self, host: usize, line: u32) -> Option<Content> {
         let bit = 1u64 << host;
-        let holders = self.region.holders(line);
-        if (holders.mirror | holders.own) & bit == 0 {
-            return None;
-        }
-        self.region.holders_mut(line).mirror &= !bit;
+        let holders = self.region.holders_mut(line);
+        holders.mirror &= !bit;
         if holders.own & bit == 0 {
             return None;
         }
-        let own = self.hosts[host].own.get_mut(line);
+        let lines = &mut self.hosts[host].own;
+        let own = lines.get_mut(line);
         let own = own.expect("a host with the own bit has bytes of the line");
         let dirty = own.cached.take().and_then(CachedLine::flush);
         if own.pending == 0 && dirty.is_none() {
-            self.forget_own(host, line);
+            lines.remove(line);
+            holders.own &= !bit;
         }
         dirty
     }
@@ -269,19 +268,13 @@ impl World {
         self.region.holders_mut(line).own &= !(1 << host);
     }
 
-    /// Puts bytes of its own for the line at a host.
+    /// A host without bytes of its own for the line will have some on their way.
     #[inline]
-    pub(crate) fn insert_own(
-        &mut self,
-        host: usize,
-        line: u32,
-        cached: Option<CachedLine>,
-        owner: u32,
-    ) -> &mut OwnLine {
+    pub(crate) fn insert_own(&mut self, host: usize, line: u32) -> &mut OwnLine {
         let holders = self.region.holders_mut(line);
         holders.own |= 1 << host;
         holders.mirror &= !(1 << host);
-        self.hosts[host].own.insert(line, cached, owner)
+        self.hosts[host].own.insert(line, None, SHARED)
     }
 
     /// When a write of this host's own that is still on its way lets a read of the line through.

@@ -8,7 +8,8 @@ use crate::record::Kind;
 use crate::timing::Time;
 use crate::transit::{DeviceWrite, Route};
 use crate::own::SHARED;
-use crate::world::World;
+use crate::region::Page;
+use crate::world::{Host, World};
 
 /// How a lane comes to own a line.
 #[derive(Clone, Copy, Debug)]
@@ -243,9 +244,6 @@ impl World {
             });
             return;
         }
-        if self.region.holders(line).own & (1 << host) == 0 {
-            self.insert_own(host, line, None, SHARED);
-        }
         // Never into the past of what the others have seen, and two writes of one host to one line
         // arrive in their order.
         let mut arrival = (arrival + queued).max(self.lanes[id].turn() + 1);
@@ -253,8 +251,10 @@ impl World {
             arrival =
                 (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
         }
-        let own = self.hosts[host].own.get_mut(line);
-        let own = own.expect("inserted just above, or there before");
+        let own = match self.hosts[host].own.get_mut(line) {
+            Some(own) => own,
+            None => self.insert_own(host, line),
+        };
         let arrival = arrival.max(own.pending_until + 1);
         own.pending += 1;
         own.pending_until = arrival;
@@ -296,15 +296,19 @@ impl World {
         let bit = 1u64 << host;
         let device = self.timing.device_of(line);
         let waited = self.devices[device].admit(write.arrival, &self.timing);
-        self.leave_stale(host, line);
+        let page = self.region.page_mut(line);
+        leave_stale(page, &mut self.hosts, bit, line);
         let sent = &self.writes[slot];
-        self.region.merge(line, &sent.content, sent.bytes);
-        self.region.holders_mut(line).unread = !bit;
-        let own = self.hosts[host].own.get_mut(line);
+        page.merge(line, &sent.content, sent.bytes);
+        let holders = page.holders_mut(line);
+        holders.unread = !bit;
+        let lines = &mut self.hosts[host].own;
+        let own = lines.get_mut(line);
         let own = own.expect("a write on its way keeps its line's entry");
         own.pending -= 1;
         if own.pending == 0 && own.cached.is_none() {
-            self.forget_own(host, line);
+            lines.remove(line);
+            holders.own &= !bit;
         }
         let done = Done {
             at: write.arrival + waited + self.timing.response,
@@ -318,16 +322,19 @@ impl World {
             recorder.arrived(&write, write.arrival + waited);
         }
     }
+}
 
-    /// Hosts whose copies equalled the device's old content keep that: now they are stale.
-    #[inline]
-    fn leave_stale(&mut self, writer: usize, line: u32) {
-        let mut left = self.region.holders(line).mirror & !(1 << writer);
-        while left != 0 {
-            let host = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let stale = CachedLine::fetched(*self.region.content(line));
-            self.insert_own(host, line, Some(stale), SHARED);
-        }
+/// Hosts whose copies equalled the device's old content keep that: now they are stale.
+#[inline(always)]
+fn leave_stale(page: &mut Page, hosts: &mut [Host], writer: u64, line: u32) {
+    let holders = page.holders_mut(line);
+    let mut left = holders.mirror & !writer;
+    holders.mirror &= writer;
+    holders.own |= left;
+    while left != 0 {
+        let host = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let stale = CachedLine::fetched(*page.content(line));
+        hosts[host].own.insert(line, Some(stale), SHARED);
     }
 }
