@@ -26,11 +26,15 @@ pub(crate) fn lookahead(timing: &Timing, lanes: u32) -> Time {
 
 impl World {
     /// Lets the lane whose turn it is go on with hits, as far as the other lanes of its host allow;
-    /// false if that is no further than before.
-    pub(crate) fn look_ahead(&mut self, id: usize) -> bool {
-        if self.lookahead == 0 || !self.run_ahead || self.down {
-            return false;
-        }
+    /// false if it is not for lack of time that `line` was no hit, or if there is no more.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&mut self, id: usize, line: u32) -> bool {
+        let lane = &self.lanes[id];
+        let late = self.lookahead != 0 && self.run_ahead && lane.turn() >= self.until.hits;
+        late && lane.l1.holds(line) && self.extend_hits(id)
+    }
+
+    fn extend_hits(&mut self, id: usize) -> bool {
         let before = self.until.hits;
         let mut until = NEVER;
         for other in self.lanes_of(self.lanes[id].host) {

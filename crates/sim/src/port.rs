@@ -128,7 +128,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
     #[inline(never)]
     fn load_slowly(&self, at: Access, how: Use) -> u64 {
         let mut world = self.world.borrow_mut();
-        if world.look_ahead(self.id)
+        if world.look_ahead(self.id, at.line().0 as u32)
             && let Some(bits) = world.load_first_level(self.id, at, how)
         {
             return bits;
@@ -187,7 +187,8 @@ impl<'y, W: Watch> SimPort<'y, W> {
     #[inline(never)]
     fn store_slowly(&self, at: Access, bits: u64) {
         let mut world = self.world.borrow_mut();
-        if world.look_ahead(self.id) && world.store_first_level(self.id, at, bits) {
+        let ahead = world.look_ahead(self.id, at.line().0 as u32);
+        if ahead && world.store_first_level(self.id, at, bits) {
             return;
         }
         drop(world);

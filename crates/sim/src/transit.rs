@@ -36,9 +36,16 @@ pub(crate) struct DeviceWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     arrival: Time,
-    number: u64,
-    lane: u32,
+    /// The lane, then its count: a lane sends less than 2^48 writes.
+    tie: u64,
     slot: u32,
+}
+
+impl Entry {
+    #[inline(always)]
+    fn key(&self) -> u128 {
+        (u128::from(self.arrival) << 64) | u128::from(self.tie)
+    }
 }
 
 impl PartialOrd for Entry {
@@ -52,8 +59,7 @@ impl Ord for Entry {
     /// The earliest is the greatest: heaps give the greatest first.
     #[inline(always)]
     fn cmp(&self, other: &Self) -> Ordering {
-        let key = |entry: &Self| (entry.arrival, entry.lane, entry.number);
-        key(other).cmp(&key(self))
+        other.key().cmp(&self.key())
     }
 }
 
@@ -76,7 +82,7 @@ impl Transit {
     #[inline]
     pub(crate) fn push(&mut self, write: DeviceWrite) {
         let route = &write.route;
-        let (arrival, number, lane) = (route.arrival, route.number, route.lane as u32);
+        let (arrival, tie) = (route.arrival, ((route.lane as u64) << 48) | route.number);
         let slot = if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = write;
             slot
@@ -84,12 +90,7 @@ impl Transit {
             self.slots.push(write);
             self.slots.len() as u32 - 1
         };
-        self.order.push(Entry {
-            arrival,
-            number,
-            lane,
-            slot,
-        });
+        self.order.push(Entry { arrival, tie, slot });
     }
 
     /// Takes the next one out; returns its slot, which stays as it is until the next push.
