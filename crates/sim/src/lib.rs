@@ -63,6 +63,7 @@ mod tags;
 mod timing;
 mod transit;
 mod upkeep;
+mod verbs;
 mod world;
 mod write;
 

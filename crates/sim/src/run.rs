@@ -11,7 +11,8 @@ use fabric::{Pod, Program, Seat, Setting, Substrate, Watch};
 
 use crate::agenda::NEVER;
 use crate::pod::PodFile;
-use crate::port::{SimPort, Turn};
+use crate::port::SimPort;
+use crate::verbs::{Turn, Verbs};
 use crate::record::{Attribution, Recorder};
 use crate::world::World;
 
@@ -181,7 +182,8 @@ impl Substrate for Sim {
         let world = RefCell::new(self.world(setting));
         let mut stacks = self.take_stacks(seats.len());
         let body = |id: usize, turn: &Turn| {
-            let port = SimPort::new(&world, turn, watch, id, seats[id]);
+            let world = &world;
+            let port = SimPort::new(Verbs { world, turn, id }, watch, seats[id]);
             program.lane(seats[id], &port)
         };
         let mut outs = Vec::new();
