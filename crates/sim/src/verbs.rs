@@ -14,8 +14,8 @@ use crate::timing::Time;
 use crate::world::World;
 use crate::write::Owning;
 
-/// How a lane gives way to the others.
-pub(crate) type Turn = Yielder<(), ()>;
+/// How a lane gives way to the others: it names the one whose turn it is.
+pub(crate) type Turn = Yielder<(), usize>;
 
 /// One lane's hold on the world.
 #[derive(Clone, Copy)]
@@ -86,8 +86,12 @@ impl<'y> Verbs<'y> {
         lane.takes_from = takes_from;
         lane.floor = lane.floor.max(to);
         world.agenda.set(self.id, to);
+        let next = world.next_turn();
+        let next = next.expect("this lane itself has something to do");
         drop(world);
-        self.turn.suspend(());
+        if next != self.id {
+            self.turn.suspend(next);
+        }
         self.world.borrow_mut()
     }
 
