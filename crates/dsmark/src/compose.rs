@@ -19,7 +19,7 @@ pub(crate) fn expand<S: Substrate, W: Watch>(
     supported: impl Fn(&str) -> Option<Vec<Value>>,
 ) -> Result<Vec<TrialSpec>, Failure> {
     let mut specs = Vec::new();
-    for trial in plan.trials.iter().filter(|trial| trial.on.contains(&on)) {
+    for trial in plan.trials_on(on) {
         let next = first + specs.len() as u32;
         specs.extend(registry.expand(trial, pod, coherence, plan.seed, next, &supported)?);
     }

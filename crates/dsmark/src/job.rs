@@ -93,7 +93,7 @@ impl Job<'_> {
         self.refuse_what_does_not_apply()?;
         let mut shares: Vec<Ready<'_>> = Vec::new();
         for on in [Substrate::Sim, Substrate::Native] {
-            if !self.plan.trials.iter().any(|trial| trial.on.contains(&on)) {
+            if self.plan.trials_on(on).next().is_none() {
                 continue;
             }
             if on == Substrate::Sim {
@@ -113,7 +113,7 @@ impl Job<'_> {
     /// An option that no trial heeds is a misunderstanding: who named a device must not take a
     /// simulation for a measurement.
     fn refuse_what_does_not_apply(&self) -> Result<(), Failure> {
-        let runs = |on| self.plan.trials.iter().any(|trial| trial.on.contains(&on));
+        let runs = |on| self.plan.trials_on(on).next().is_some();
         if self.place.device.is_some() && !runs(Substrate::Native) {
             return Err(Failure::usage(
                 "--device is for real memory, but nothing runs there: add --on native",

@@ -61,10 +61,7 @@ pub(crate) fn layout_of(plan: &Plan, pod: Pod) -> Result<Arena, Failure> {
 pub(crate) fn prepare<'a>(job: &Job<'a>, first: u32) -> Result<Ready<'a>, Failure> {
     let registry = registry();
     let mut sited = Vec::new();
-    for planned in &job.plan.trials {
-        if !planned.on.contains(&record::Substrate::Sim) {
-            continue;
-        }
+    for planned in job.plan.trials_on(record::Substrate::Sim) {
         let named = job.place.pod.as_ref().or(planned.pod.as_ref());
         let name = named.or(job.plan.pod.as_ref());
         let file = Arc::new(sim::pod::load(name.map_or(DEFAULT_POD, String::as_str))?);
@@ -104,7 +101,7 @@ pub(crate) fn again(row: &Row, file: PodFile, short: &Short) -> Again {
         workload: row.workload.clone(),
         params,
         limits,
-        on: vec![record::Substrate::Sim],
+        on: None,
         pod: None,
         lanes: None,
     };

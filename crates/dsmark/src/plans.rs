@@ -42,7 +42,7 @@ pub(crate) fn of_one(workload: &str, set: &[String]) -> Result<Plan, Failure> {
         trials: vec![PlannedTrial {
             pod: None,
             lanes: None,
-            on: vec![Substrate::Sim],
+            on: None,
             workload: workload.to_owned(),
             params,
             limits,
@@ -59,8 +59,9 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
             On::Sim => Substrate::Sim,
             On::Native => Substrate::Native,
         };
-        for trial in &mut plan.trials {
-            trial.on = vec![on];
+        let left_out = plan.run_on(on)?;
+        if left_out > 0 && !place.quiet {
+            eprintln!("{left_out} trials are meant for another substrate: left out");
         }
     }
     if let Some(lanes) = place.lanes {

@@ -31,8 +31,8 @@ pub struct Place {
 /// A row and the samples behind it.
 pub type Measured = (Row, Vec<f64>);
 
-/// The rows of one trial: for each metric one over all samples, and one for each host or pair where
-/// there are several. `failure` is what befell the trial beyond what its lanes say.
+/// The rows of one trial: for each metric one over all samples, one for each host or pair where
+/// there are several, and one for each lane where a host's lanes measured each by itself. `failure` is what befell the trial beyond what its lanes say.
 pub fn rows(
     place: &Place,
     spec: &TrialSpec,
@@ -42,7 +42,7 @@ pub fn rows(
     let base = base_row(place, spec, lanes, failure);
     let mut rows = Vec::new();
     for (metric, unit) in metrics(lanes) {
-        let groups = groups(lanes, &metric);
+        let hosts = groups(lanes, &metric, |_| None);
         let row = Row {
             metric: metric.clone(),
             unit: unit.clone(),
@@ -50,17 +50,23 @@ pub fn rows(
         };
         rows.push(measured(
             row.clone(),
-            groups.iter().flat_map(|group| &group.series),
+            hosts.iter().flat_map(|group| &group.series),
         ));
-        if groups.len() > 1 {
-            for group in &groups {
-                let row = Row {
-                    host: Some(group.host),
-                    peer: group.peer,
-                    ..row.clone()
-                };
-                rows.push(measured(row, group.series.iter()));
-            }
+        let by_lane = groups(lanes, &metric, |lane| Some(lane.lane));
+        let apart = if by_lane.len() > hosts.len() {
+            by_lane
+        } else {
+            Vec::new()
+        };
+        let hosts = if hosts.len() > 1 { hosts } else { Vec::new() };
+        for group in hosts.into_iter().chain(apart) {
+            let row = Row {
+                host: Some(group.host),
+                lane: group.lane,
+                peer: group.peer,
+                ..row.clone()
+            };
+            rows.push(measured(row, group.series.iter()));
         }
     }
     if rows.is_empty() {
@@ -87,25 +93,32 @@ fn metrics(lanes: &[LaneReport]) -> Vec<(String, String)> {
     metrics
 }
 
-/// The series of one host, or of one pair.
+/// The series of one host, of one pair, or of one lane of these.
 struct Group<'a> {
     host: u32,
+    lane: Option<u32>,
     peer: Option<u32>,
     series: Vec<&'a LaneSeries>,
 }
 
-fn groups<'a>(lanes: &'a [LaneReport], metric: &str) -> Vec<Group<'a>> {
+/// `by` tells lanes of one host apart, or does not.
+fn groups<'a>(
+    lanes: &'a [LaneReport],
+    metric: &str,
+    by: impl Fn(&LaneReport) -> Option<u32>,
+) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for lane in lanes {
         for series in lane.series.iter().filter(|series| series.metric == metric) {
-            let same =
-                |group: &&mut Group<'_>| group.host == lane.host && group.peer == series.peer;
+            let key = (lane.host, by(lane), series.peer);
+            let same = |group: &&mut Group<'_>| (group.host, group.lane, group.peer) == key;
             if let Some(group) = groups.iter_mut().find(same) {
                 group.series.push(series);
             } else {
                 groups.push(Group {
-                    host: lane.host,
-                    peer: series.peer,
+                    host: key.0,
+                    lane: key.1,
+                    peer: key.2,
                     series: vec![series],
                 });
             }
@@ -188,6 +201,7 @@ fn base_row(place: &Place, spec: &TrialSpec, lanes: &[LaneReport], failure: Opti
         samples_at: None,
         error,
         peer: None,
+        lane: None,
         reps: lead.map_or(0, |lane| lane.reps),
         stopped: lead
             .and_then(|lane| lane.stopped)
@@ -378,6 +392,29 @@ mod tests {
             stopped: Some(Stop::Target),
             ..LaneReport::default()
         }
+    }
+
+    #[test]
+    fn lanes_that_measured_each_by_itself_have_their_rows() {
+        let of = |lane_number, samples: &[f64]| {
+            let mut report = lane(0, 1, samples);
+            report.lane = lane_number;
+            report.series[0].peer = None;
+            report
+        };
+        let rows = rows(&place(), &spec(), &[of(0, &[1.0]), of(1, &[2.0])], None);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|(row, samples)| (row.host, row.lane, samples.clone()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (None, None, vec![1.0, 2.0]),
+                (Some(0), Some(0), vec![1.0]),
+                (Some(0), Some(1), vec![2.0]),
+            ]
+        );
     }
 
     fn gave_up(host: u32, error: &str, blame: Blame) -> LaneReport {

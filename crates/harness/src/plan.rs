@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports.
-//! `on = ["sim", "native"]` runs a plan, or one trial of it, on both substrates. `pod` names the
+//! `on = ["sim", "native"]` runs a plan on both substrates; a trial that has an `on` of its own is
+//! meant for those alone, and left out where the command asks for another. `pod` names the
 //! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on
 //! real hosts, trials of one number share their processes, the smallest number first.
 
@@ -57,8 +58,8 @@ pub struct PlannedTrial {
     pub params: Map<String, Value>,
     /// Its limits.
     pub limits: Limits,
-    /// Where it runs.
-    pub on: Vec<Substrate>,
+    /// The substrates that it is meant for; those of the plan, or of the command, if none.
+    pub on: Option<Vec<Substrate>>,
     /// Simulated: its pod, unless the command says otherwise; the plan's if none.
     pub pod: Option<String>,
     /// Lanes a host, unless the command says otherwise; the plan's if none.
@@ -230,7 +231,7 @@ impl Plan {
             workload: trial.workload.clone(),
             params: trial.params.clone(),
             limits: trial.limits.over(limits),
-            on: trial.on.clone().unwrap_or_else(|| read.on.clone()),
+            on: trial.on.clone(),
             pod: trial.pod.clone(),
             lanes: trial.lanes,
         });
@@ -250,9 +251,40 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Its trials on a substrate.
+    pub fn trials_on(&self, on: Substrate) -> impl Iterator<Item = &PlannedTrial> {
+        let meant =
+            move |trial: &&PlannedTrial| trial.on.as_ref().unwrap_or(&self.on).contains(&on);
+        self.trials.iter().filter(meant)
+    }
+
+    /// Runs it on one substrate, whatever it says itself, but for the trials that are meant for
+    /// another: they are left out. Returns how many.
+    ///
+    /// # Errors
+    /// [`PlanError::Range`] if no trial is left.
+    pub fn run_on(&mut self, on: Substrate) -> Result<usize, PlanError> {
+        let planned = self.trials.len();
+        let meant = |trial: &PlannedTrial| trial.on.as_ref().is_none_or(|own| own.contains(&on));
+        self.trials.retain(meant);
+        if self.trials.is_empty() {
+            return Err(PlanError::Range {
+                origin: self.name.clone(),
+                key: "on",
+                value: format!("[\"{on}\"]"),
+                remedy: "every trial is meant for another substrate by its own `on`".into(),
+            });
+        }
+        for trial in &mut self.trials {
+            trial.on = None;
+        }
+        self.on = vec![on];
+        Ok(planned - self.trials.len())
+    }
+
     /// The numbers of lanes that its trials on a substrate have, ascending.
     pub fn lanes_on(&self, on: Substrate) -> Vec<u32> {
-        let trials = self.trials.iter().filter(|trial| trial.on.contains(&on));
+        let trials = self.trials_on(on);
         let mut lanes: Vec<u32> = trials.map(|trial| self.lanes_of(trial)).collect();
         lanes.sort_unstable();
         lanes.dedup();
@@ -443,6 +475,29 @@ mod tests {
         assert_eq!(plan.trials[0].limits.max_reps, 7);
         assert_eq!(plan.trials[0].limits.warmup, 3);
         assert_eq!(plan.limits.warmup, Limits::default().warmup);
+    }
+
+    #[test]
+    fn a_trial_with_an_on_of_its_own_is_left_out_elsewhere() {
+        let mine = "[[trial]]\nworkload = \"latency\"\non = [\"native\"]\n";
+        let plan = parse(&format!(
+            "name = \"a\"\non = [\"sim\", \"native\"]\n{TRIAL}{mine}"
+        ));
+        let plan = plan.unwrap();
+        assert_eq!(plan.trials_on(Substrate::Sim).count(), 1);
+        assert_eq!(plan.trials_on(Substrate::Native).count(), 2);
+        for (on, left, out) in [(Substrate::Sim, 1, 1), (Substrate::Native, 2, 0)] {
+            let mut plan = plan.clone();
+            assert_eq!(plan.run_on(on).unwrap(), out);
+            assert_eq!(plan.trials_on(on).count(), left);
+        }
+    }
+
+    #[test]
+    fn a_plan_that_has_nothing_for_a_substrate_is_refused_there() {
+        let mut plan = parse(&format!("name = \"a\"\n{TRIAL}on = [\"native\"]\n")).unwrap();
+        let refusal = plan.run_on(Substrate::Sim).expect_err("nothing to run");
+        assert!(refusal.to_string().contains("meant for another substrate"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fabric::{Flush, Pages, Pod, Port, Private, Slice, Stream};
+use fabric::{Flush, Gone, Pages, Pod, Port, Private, Slice, Stream};
 use serde::{Deserialize, Serialize};
 
 /// Words of a line.
@@ -109,12 +109,31 @@ impl<M: Private<u64>> Area for InDram<M> {
     }
 }
 
+/// Drops words from the caches, so that their next accesses go to memory.
+pub(crate) fn drop_words<A: Area>(area: &A, words: Range<usize>) {
+    for word in words.step_by(LINE_WORDS) {
+        // Serves the accesses that are measured. Unordered among each other: the fence of whoever
+        // measures next waits for all.
+        area.flush(word, Flush::ClFlushOpt);
+    }
+}
+
+/// Lines that a lane works on between two signs of life: at 1 us a line, a tenth of a second.
+pub(crate) const LINES_PER_SIGN: usize = 100_000;
+
 /// Links every line to the next in visiting order, by byte offset ([`Port::chase`]).
-pub(crate) fn link<A: Area>(area: &mut A, order: &[u32]) {
+///
+/// # Errors
+/// The reason to give up.
+pub(crate) fn link<A: Area>(port: &impl Port, area: &mut A, order: &[u32]) -> Result<(), Gone> {
     for (index, &line) in order.iter().enumerate() {
         let next = order[(index + 1) % order.len()];
         area.store(line as usize * LINE_WORDS, offset_of(next));
+        if index % LINES_PER_SIGN == 0 {
+            port.check_in()?;
+        }
     }
+    Ok(())
 }
 
 /// The byte at which a line starts.

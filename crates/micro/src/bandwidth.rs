@@ -11,7 +11,8 @@
 //! *Sharing.* None. In the region, hosts that take turns use the same areas: each takes them over
 //! (observe) and leaves them (publish), outside the clock.
 //!
-//! *Maintenance.* None but a full fence at the end of a window: stores must be done.
+//! *Maintenance.* None but a full fence at the end of a window: stores must be done. `flushed`
+//! drops lines outside the clock, but for those that readers of `loaded` leave behind.
 //!
 //! *Metrics.* `bandwidth_gb_per_s`: 10^9 bytes a second of a host, one sample a window: all lanes'
 //! bytes by the time from the first lane's start to the last one's end. `loaded_latency_ns`: the
@@ -23,11 +24,13 @@
 mod loaded;
 mod window;
 
-use fabric::{Arena, Gone, HostAtomics, Pages, Pod, Slice, Stream};
+use fabric::{Arena, Fence, Gone, HostAtomics, Pages, Pod, Port, Slice, Stream};
 use serde::{Deserialize, Serialize};
 use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
 
-use crate::area::{Area, InDram, InRegion, Place, check_pages};
+use crate::area::{
+    Area, InDram, InRegion, LINE_WORDS, LINES_PER_SIGN, Place, check_pages, drop_words,
+};
 use crate::tally::Tally;
 use crate::turns::{HostsActive, check_lanes, host_by_host};
 use window::{Window, WindowLayout};
@@ -83,6 +86,9 @@ pub struct Params {
     pub active_lanes: u32,
     /// Whether hosts measure one after the other or at once.
     pub hosts_active: HostsActive,
+    /// Whether the area is dropped from the caches before each window, outside the clock, and what
+    /// readers of `loaded` have read behind them: memory's figures from an area that a cache holds.
+    pub flushed: bool,
     /// `loaded`: nanoseconds that a reading lane pauses after each 32 KiB.
     pub gap_ns: u32,
     /// `loaded`: hops a sample.
@@ -99,6 +105,7 @@ impl Default for Params {
             windows: 10,
             active_lanes: 1,
             hosts_active: HostsActive::Each,
+            flushed: false,
             gap_ns: 0,
             hops: 1024,
         }
@@ -287,6 +294,17 @@ impl<P: HostAtomics> Lane<'_, P> {
         Ok(series.into_iter().map(absent).collect())
     }
 
+    /// Makes a window's accesses go to memory, if asked for.
+    fn drop_area<A: Area>(&self, area: &A) {
+        if self.params.flushed {
+            self.worker.port().aside(|port| {
+                drop_words(area, 0..self.params.words());
+                // Serves the window's accesses: the flushes must be done.
+                port.fence(Fence::Full);
+            });
+        }
+    }
+
     fn sweeps<A: Area>(
         &self,
         area: &mut A,
@@ -294,11 +312,13 @@ impl<P: HostAtomics> Lane<'_, P> {
     ) -> Result<(Vec<Series>, bool), Gone> {
         let (stream, words) = (self.params.op.stream(), 0..self.params.words());
         let len = self.params.array_words();
-        fill(area, stream, len);
+        fill(self.worker.port(), area, stream, len)?;
         let expected = sum_of_indices(0, len);
         let (mut right, mut samples) = (true, Vec::new());
         // The first window warms caches and TLB, and brings the lanes into step.
         for number in 0..=u64::from(self.params.windows) {
+            self.worker.port().check_in()?;
+            self.drop_area(area);
             let gb_per_s = window.measure(self.params.hosts_active, || {
                 let sum = area.stream(stream, words.clone(), number);
                 right &= stream != Stream::Read || sum == expected;
@@ -321,8 +341,11 @@ impl<P: HostAtomics> Lane<'_, P> {
 }
 
 /// Writes what the sweeps read, and something else where they write.
-fn fill<A: Area>(area: &mut A, stream: Stream, len: usize) {
+fn fill<A: Area>(port: &impl Port, area: &mut A, stream: Stream, len: usize) -> Result<(), Gone> {
     for index in 0..len {
+        if index % (LINES_PER_SIGN * LINE_WORDS) == 0 {
+            port.check_in()?;
+        }
         let number = index as u64;
         match stream {
             Stream::Read => area.store(index, number),
@@ -338,6 +361,7 @@ fn fill<A: Area>(area: &mut A, stream: Stream, len: usize) {
             }
         }
     }
+    Ok(())
 }
 
 /// Whether the sweeps left what they must; `last` is what the last one wrote.

@@ -25,7 +25,7 @@ use fabric::{Arena, Fence, Flush, Gone, HostAtomics, ObserveBy, Pages, Pod, Slic
 use serde::{Deserialize, Serialize};
 use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
 
-use crate::area::{Area, InDram, InRegion, LINE_WORDS, Place};
+use crate::area::{Area, InDram, InRegion, LINE_WORDS, LINES_PER_SIGN, Place};
 use crate::area::{check_pages, is_shared, link, offset_of};
 use crate::order::{Order, visiting};
 use crate::reference::{cost_ns, reference_ns};
@@ -188,7 +188,7 @@ impl Workload for Latency {
         if params.place == Place::Region && params.op != Op::Store {
             let writes = worker.seat().leads_pod();
             if writes {
-                link(&mut words, &order);
+                link(port, &mut words, &order)?;
             }
             let mine = layout
                 .area
@@ -207,7 +207,8 @@ impl Workload for Latency {
             (Place::Region, _) => bench.measure(&mut words),
             (Place::Dram, _) => bench.in_dram(),
         };
-        let series = lane_by_lane(worker, params.active_lanes, params.hosts_active, turn)?;
+        let active = params.active_lanes;
+        let series = lane_by_lane(worker, active, params.hosts_active, turn)?.transpose()?;
         let operations = u64::from(params.hops) * u64::from(params.blocks);
         Ok(Outcome {
             operations: if series.is_some() { operations } else { 0 },
@@ -235,6 +236,9 @@ fn align_of(words: usize) -> u64 {
         .map_or(LINE, |log| LINE.max(1 << log))
 }
 
+/// Samples, or why there are none; and whether all that was read was right.
+type Measured = (Result<Vec<f64>, String>, bool);
+
 /// One lane's turn.
 struct Bench<'a, P> {
     worker: &'a Worker<'a, P>,
@@ -248,53 +252,56 @@ impl<P: HostAtomics> Bench<'_, P> {
         self.worker.port()
     }
 
-    fn in_dram(&self) -> Series {
+    fn in_dram(&self) -> Result<Series, Gone> {
         match self
             .port()
             .private_on(self.params.pages, self.params.words(), 0u64)
         {
             Ok(memory) => {
                 let mut words = InDram(memory);
-                link(&mut words, self.order);
+                link(self.port(), &mut words, self.order)?;
                 self.measure(&mut words)
             }
             Err(why) => {
                 // Nothing was measured, so nothing is wrong: the row says why.
                 self.tally.note(self.port(), self.worker.seat(), true);
-                Series::absent(self.params.op.metric(), "ns", why)
+                Ok(Series::absent(self.params.op.metric(), "ns", why))
             }
         }
     }
 
-    fn stores_in_turn(&self, words: &mut InRegion<'_, P>) -> Series {
+    fn stores_in_turn(&self, words: &mut InRegion<'_, P>) -> Result<Series, Gone> {
         let lines = words.words.lines();
         // Serves the stores: a stale line would carry old words back over the last turn's.
         self.port().aside(|port| port.observe(lines));
-        let series = self.measure(words);
+        let series = self.measure(words)?;
         // Serves the next turn's stores, likewise.
         self.port().aside(|port| port.publish(lines));
-        series
+        Ok(series)
     }
 
-    fn measure<A: Area>(&self, words: &mut A) -> Series {
+    fn measure<A: Area>(&self, words: &mut A) -> Result<Series, Gone> {
         let (samples, right) = match self.params.op {
             Op::Load => self.loads(words),
             Op::FlushReload => self.reloads(words),
             Op::Store => self.stores(words),
-        };
+        }?;
         self.tally.note(self.port(), self.worker.seat(), right);
-        match samples {
+        Ok(match samples {
             Ok(samples) => Series::of(self.params.op.metric(), "ns", samples),
             Err(why) => Series::absent(self.params.op.metric(), "ns", why),
-        }
+        })
     }
 
     /// Times one block for each sample; `block` gets the number of the first operation.
-    fn blocks(&self, mut block: impl FnMut(u64) -> f64) -> Vec<f64> {
+    fn blocks(&self, mut block: impl FnMut(u64) -> f64) -> Result<Vec<f64>, Gone> {
         let hops = u64::from(self.params.hops);
-        (0..u64::from(self.params.blocks))
-            .map(|number| block(number * hops))
-            .collect()
+        let mut samples = Vec::with_capacity(self.params.blocks as usize);
+        for number in 0..u64::from(self.params.blocks) {
+            self.port().check_in()?;
+            samples.push(block(number * hops));
+        }
+        Ok(samples)
     }
 
     /// The line of operation `number`.
@@ -302,13 +309,23 @@ impl<P: HostAtomics> Bench<'_, P> {
         self.order[(number % self.order.len() as u64) as usize]
     }
 
+    /// Goes through all lines once, showing signs of life, and returns where it ends.
+    fn walk<A: Area>(&self, words: &A, start: u64) -> Result<u64, Gone> {
+        let mut at = start;
+        for part in self.order.chunks(LINES_PER_SIGN) {
+            at = words.chase(at, part.len() as u64);
+            self.port().check_in()?;
+        }
+        Ok(at)
+    }
+
     #[inline(never)]
-    fn loads<A: Area>(&self, words: &A) -> (Result<Vec<f64>, String>, bool) {
+    fn loads<A: Area>(&self, words: &A) -> Result<Measured, Gone> {
         let (port, hops) = (self.port(), u64::from(self.params.hops));
         let clock = port.clock();
         let start = offset_of(self.order[0]);
         // Warms caches and TLB, and proves that the links make one cycle of this length or a part.
-        let mut at = words.chase(start, self.order.len() as u64);
+        let mut at = self.walk(words, start)?;
         let mut right = at == start;
         let samples = self.blocks(|first| {
             let before = port.now();
@@ -316,12 +333,12 @@ impl<P: HostAtomics> Bench<'_, P> {
             let ns = clock.span_ns(before, port.now());
             right &= at == offset_of(self.line(first + hops));
             ns / hops as f64
-        });
-        (Ok(samples), right)
+        })?;
+        Ok((Ok(samples), right))
     }
 
     #[inline(never)]
-    fn reloads<A: Area>(&self, words: &A) -> (Result<Vec<f64>, String>, bool) {
+    fn reloads<A: Area>(&self, words: &A) -> Result<Measured, Gone> {
         let port = self.port();
         let (clock, how) = (port.clock(), how(self.params.observe));
         let mut right = true;
@@ -344,12 +361,12 @@ impl<P: HostAtomics> Bench<'_, P> {
                 right &= link == offset_of(line);
             }
             clock.span_ns(before, port.now()) / f64::from(self.params.hops)
-        });
-        (Ok(samples), right)
+        })?;
+        Ok((Ok(samples), right))
     }
 
     #[inline(never)]
-    fn stores<A: Area>(&self, words: &mut A) -> (Result<Vec<f64>, String>, bool) {
+    fn stores<A: Area>(&self, words: &mut A) -> Result<Measured, Gone> {
         let hops = u64::from(self.params.hops);
         let turn = turn_of(self.worker.seat(), self.params.active_lanes);
         // Not 0, and another one in every turn.
@@ -361,7 +378,7 @@ impl<P: HostAtomics> Bench<'_, P> {
             self.fenced(first, hops, |line| {
                 words.store(line as usize * LINE_WORDS, stamp);
             })
-        });
+        })?;
         let visited = self.order.len().min(whole.len() * hops as usize);
         let stored = |line: &u32| words.load(*line as usize * LINE_WORDS) == stamp;
         let right = self.order[..visited].iter().all(stored);
@@ -371,7 +388,7 @@ impl<P: HostAtomics> Bench<'_, P> {
                 .map(|ns| cost_ns(ns, empty, hops))
                 .collect()
         });
-        (samples, right)
+        Ok((samples, right))
     }
 
     /// Times `count` lines from operation `first`, a full fence after each.

@@ -185,10 +185,12 @@ impl<'a, W: Watch> NativePort<'a, W> {
     #[cold]
     #[inline(never)]
     fn slow_pause(&self) -> Result<(), Gone> {
-        self.spin.slow(self.ending, || {
-            let spin = Spin::new(false);
-            self.watch.look(self.seat, &self.bare(&spin))
-        })
+        self.spin.slow(self.ending, || self.look())
+    }
+
+    fn look(&self) -> Result<(), Gone> {
+        let spin = Spin::new(false);
+        self.watch.look(self.seat, &self.bare(&spin))
     }
 }
 
@@ -292,6 +294,11 @@ impl<W: Watch> Port for NativePort<'_, W> {
             instr::pause();
         }
         Ok(())
+    }
+
+    fn check_in(&self) -> Result<(), Gone> {
+        self.ending.look()?;
+        self.look()
     }
 
     #[inline(always)]

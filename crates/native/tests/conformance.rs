@@ -403,6 +403,34 @@ fn what_the_watch_says_ends_the_wait() {
     }
 }
 
+/// Computes and waits for nobody.
+struct Busy;
+
+impl Program for Busy {
+    type Out = Result<(), Gone>;
+
+    fn lane<P: HostAtomics>(&self, _: Seat, port: &P) -> Self::Out {
+        port.check_in()
+    }
+}
+
+/// The story that this guards: a chase through gigabytes took its host five silent seconds, and the
+/// others gave it up.
+#[test]
+fn a_lane_that_waits_for_nobody_checks_in() {
+    let bed = Bed::new();
+    let setting = bed.setting(1, Discipline::DEFAULT);
+    let lost = Gone::LostHost {
+        host: 1,
+        silent_ms: 5,
+    };
+    assert_eq!(bed.host(1).run(&setting, &Enough, &Busy)[0].1, Err(lost));
+    let mut host = bed.host(1);
+    host.set_deadline(Some(Duration::ZERO));
+    let late = Gone::Deadline { after_ms: 0 };
+    assert_eq!(host.run(&setting, &NoWatch, &Busy)[0].1, Err(late));
+}
+
 /// Two lanes that hand a number back and forth.
 struct Turns {
     numbers: [Ptr<u64>; 2],

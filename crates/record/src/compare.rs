@@ -96,6 +96,7 @@ impl Row {
             ("lanes", json(&self.lanes)),
             ("host", json(&self.host)),
             ("peer", json(&self.peer)),
+            ("lane", json(&self.lane)),
             ("metric", json(&self.metric)),
             ("unit", json(&self.unit)),
         ];
@@ -106,7 +107,8 @@ impl Row {
     }
 
     /// The hash of the comparability key as 16 hexadecimal digits (FNV-1a, 64 bits): workload,
-    /// params, substrate, label, pod, coherence, device, hosts, lanes, host, peer, metric, unit.
+    /// params, substrate, label, pod, coherence, device, hosts, lanes, host, peer, lane, metric,
+    /// unit.
     /// The order of the parameters does not matter.
     pub fn comparability_digest(&self) -> String {
         let mut hasher = FnvHasher::default();

@@ -212,6 +212,9 @@ pub struct Row {
     /// reason under `absent`. Null where nothing counts, as in a simulator.
     #[serde(default)]
     pub counters: Option<Map<String, Value>>,
+    /// The lane of `host`, where the lanes of a host measured each by itself.
+    #[serde(default)]
+    pub lane: Option<u32>,
 }
 
 impl Row {
@@ -289,7 +292,7 @@ pub(crate) mod tests {
         r#""lines_observed":1.0,"bytes_published":64.0,"bytes_observed":64.0,"#,
         r#""fences":{"store":0.0,"load":0.0,"full":2.0}},"verified":true,"answer":null,"#,
         r#""digest":"0","samples_at":0,"error":null,"peer":null,"reps":10,"#,
-        r#""stopped":"target","reason":null,"trial":0,"counters":null}"#,
+        r#""stopped":"target","reason":null,"trial":0,"counters":null,"lane":null}"#,
     );
 
     #[test]

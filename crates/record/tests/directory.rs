@@ -66,6 +66,7 @@ fn row(workload: &str, lines: u32, trial: u32) -> Row {
         samples_at: None,
         error: None,
         peer: None,
+        lane: None,
         reps: 1,
         stopped: None,
         reason: Some("not measured".into()),

@@ -126,6 +126,7 @@ impl Claim {
             && row.metric == term.metric
             && row.unit == self.unit
             && host
+            && row.lane.is_none()
             && term.hosts.is_none_or(|hosts| hosts == row.hosts)
             && term
                 .params

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::frame;
 
 /// Fields that tell rows of one condition apart, rather than conditions.
-const WITHIN: [&str; 4] = ["host", "peer", "metric", "unit"];
+const WITHIN: [&str; 5] = ["host", "peer", "lane", "metric", "unit"];
 
 /// Parameters that set how long is measured, not what: rows that differ in them alone are told
 /// apart, but need no name of their own.
@@ -39,6 +39,14 @@ impl<'a> Condition<'a> {
                 rows: group.iter().map(|index| rows[*index]).collect(),
             })
             .collect()
+    }
+
+    /// How long was measured, as `name value`: what tells it from a condition of the same name.
+    pub(crate) fn effort(&self) -> String {
+        let params = self.rows[0].params.iter();
+        let effort = params.filter(|(name, _)| EFFORT.contains(&name.as_str()));
+        let said = effort.map(|(name, value)| format!("{name} {}", plain(value)));
+        said.collect::<Vec<_>>().join(", ")
     }
 
     /// The conditions of a workload, by label.

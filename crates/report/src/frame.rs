@@ -132,6 +132,7 @@ fn fields(rows: &[Row]) -> Vec<Column> {
         counts("lanes", rows, |row| Some(row.lanes.into())),
         counts("host", rows, |row| row.host.map(u64::from)),
         counts("peer", rows, |row| row.peer.map(u64::from)),
+        counts("lane", rows, |row| row.lane.map(u64::from)),
         flags("oversubscribed", rows, |row| Some(row.oversubscribed)),
         counts("trial", rows, |row| Some(row.trial.into())),
         counts("seed", rows, |row| Some(row.seed)),

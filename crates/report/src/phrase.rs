@@ -44,6 +44,7 @@ pub(crate) fn the_place(condition: &Condition<'_>) -> String {
 pub(crate) fn pages(condition: &Condition<'_>) -> String {
     match condition.param("pages").as_deref() {
         Some("small") => "4 KB pages".to_owned(),
+        Some("any") => "pages as mapped".to_owned(),
         Some(pages) => format!("{pages} pages"),
         None => String::new(),
     }

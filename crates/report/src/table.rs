@@ -245,11 +245,12 @@ fn subject(rows: &[&Row]) -> Vec<Column> {
     columns
 }
 
-/// The host, or the pair, that a row belongs to.
+/// The host, the pair, or the lane of one, that a row belongs to.
 fn place(row: &Row) -> String {
+    let lane = row.lane.map_or(String::new(), |lane| format!(".{lane}"));
     match (row.host, row.peer) {
-        (Some(host), Some(peer)) => format!("{host} to {peer}"),
-        (Some(host), None) => host.to_string(),
+        (Some(host), Some(peer)) => format!("{host}{lane} to {peer}"),
+        (Some(host), None) => format!("{host}{lane}"),
         _ => "-".to_owned(),
     }
 }

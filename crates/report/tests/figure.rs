@@ -420,3 +420,15 @@ fn figures_of_failures_alone_give_the_reason() {
         );
     }
 }
+
+#[test]
+fn two_rows_of_one_name_are_told_apart_by_their_rounds() {
+    let half = |rounds, median| {
+        let mut row = row("clwb", "clflush", 1, "half_round_trip_ns");
+        row.params.insert("rounds".into(), json!(rounds));
+        measured(row, median, 1.0)
+    };
+    let texts = draw("rounds", &results(vec![half(10, 300.0), half(20, 400.0)]));
+    assert_says(&texts, "clwb + clflush, 1 line, rounds 10, 300 ns");
+    assert_says(&texts, "rounds 20");
+}

@@ -136,6 +136,10 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
         self.port.pause()
     }
 
+    fn check_in(&self) -> Result<(), Gone> {
+        self.port.check_in()
+    }
+
     fn now(&self) -> Ticks {
         self.port.now()
     }

@@ -5,7 +5,7 @@ use workload::Series;
 
 use super::window::Window;
 use super::{BANDWIDTH, LOADED, Lane, fill, sum_of_indices};
-use crate::area::{Area, LINE_WORDS, link, offset_of};
+use crate::area::{Area, LINE_WORDS, drop_words, link, offset_of};
 use crate::order::{Order, visiting};
 
 /// Words of a chunk, 32 KiB: short beside the time in which the readers must notice the end, long
@@ -42,10 +42,12 @@ impl<P: HostAtomics> Lane<'_, P> {
         let (clock, hops) = (port.clock(), u64::from(self.params.hops));
         let lines = self.params.words() / LINE_WORDS;
         let order = visiting(Order::Random, lines, self.worker.seed());
-        link(area, &order);
+        link(port, area, &order)?;
         let (mut at, mut done, mut right) = (offset_of(order[0]), 0, true);
         let (mut latency, mut bandwidth) = (Vec::new(), Vec::new());
         for number in 0..=self.params.windows {
+            port.check_in()?;
+            self.drop_area(area);
             window.start(self.params.hosts_active)?;
             let before = port.now();
             at = area.chase(at, hops);
@@ -70,10 +72,12 @@ impl<P: HostAtomics> Lane<'_, P> {
     fn load_memory<A: Area>(&self, area: &mut A, window: &Window<'_, P>) -> Result<bool, Gone> {
         let port = self.worker.port();
         let len = self.params.words();
-        fill(area, Stream::Read, len);
+        fill(port, area, Stream::Read, len)?;
         let (mut next, mut right) = (0, true);
         for number in 0..=self.params.windows {
             let ends = self.number(number);
+            port.check_in()?;
+            self.drop_area(area);
             window.start(self.params.hosts_active)?;
             window.time(|| {
                 let mut words = 0;
@@ -81,6 +85,9 @@ impl<P: HostAtomics> Lane<'_, P> {
                     let end = (next + CHUNK_WORDS).min(len);
                     let sum = area.stream(Stream::Read, next..end, 0);
                     right &= sum == sum_of_indices(next, end);
+                    if self.params.flushed {
+                        drop_words(area, next..end);
+                    }
                     words += end - next;
                     next = if end == len { 0 } else { end };
                     self.wait_gap();

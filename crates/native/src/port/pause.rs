@@ -33,7 +33,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    fn look(&self) -> Result<(), Gone> {
+    pub(crate) fn look(&self) -> Result<(), Gone> {
         if self.lane_panicked.load(Ordering::Relaxed) {
             return Err(Gone::Teardown {
                 why: "another lane of this host panicked",

@@ -130,20 +130,22 @@ impl Page {
             let here = matrix.conditions.iter().filter(|one| {
                 value(one, "publish") == publish && value(one, "observe") == column.observe
             });
-            height = height.max(self.cell(here, column));
+            height = height.max(self.cell(&here.collect::<Vec<_>>(), column));
         }
         self.y += height + GAP / 2;
     }
 
     /// Draws a cell and returns its height.
-    fn cell<'a, 'b: 'a>(
-        &mut self,
-        conditions: impl Iterator<Item = &'a Condition<'b>>,
-        column: &Column<'_>,
-    ) -> i32 {
+    fn cell(&mut self, conditions: &[&Condition<'_>], column: &Column<'_>) -> i32 {
         let top = self.y;
         let mut at: Point = (column.left, top);
         for condition in conditions {
+            if conditions.len() > 1 {
+                let effort = condition.effort();
+                at.1 += self
+                    .scene
+                    .paragraph(at, SMALL, MUTED, column.width, &effort);
+            }
             for (index, (metric, name)) in METRICS.iter().enumerate() {
                 if let Some(mark) = Mark::of(condition, metric, style(index)) {
                     at.1 += self.value(at, column.width, &mark, &column.axis);

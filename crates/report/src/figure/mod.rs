@@ -121,6 +121,7 @@ fn setting(results: &Results, workload: &str) -> String {
     };
     let pods = distinct(rows().map(|row| row.pod.clone()).collect());
     let hosts = distinct(rows().map(|row| row.hosts.to_string()).collect());
+    let plural = if hosts == "1" { "host" } else { "hosts" };
     let devices = distinct(rows().map(|row| row.device.to_string()).collect());
     let measured = rows().any(|row| row.label != Label::Simulated);
     let machine = if measured {
@@ -144,5 +145,5 @@ fn setting(results: &Results, workload: &str) -> String {
     } else {
         ""
     };
-    format!("Pod {pods}, {hosts} hosts, device {devices}{machine}{shared}")
+    format!("Pod {pods}, {hosts} {plural}, device {devices}{machine}{shared}")
 }

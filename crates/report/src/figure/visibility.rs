@@ -87,15 +87,17 @@ pub(crate) fn order(mut conditions: Vec<Condition<'_>>) -> Vec<Condition<'_>> {
 
 /// `clflushopt + clflushopt, 1 line`, and whatever else tells it from the others.
 pub(crate) fn name(condition: &Condition<'_>, all: &[Condition<'_>]) -> String {
-    let lines = condition
-        .param("lines")
-        .unwrap_or_else(|| "lines?".to_owned());
-    let lines = match lines.as_str() {
-        "1" => "1 line".to_owned(),
-        lines => format!("{lines} lines"),
+    let bare = |one: &Condition<'_>| {
+        let lines = one.param("lines").unwrap_or_else(|| "?".to_owned());
+        let plural = if lines == "1" { "" } else { "s" };
+        let words = [pair(one), format!("{lines} line{plural}")].into_iter();
+        phrase::joined(words.chain(one.distinguishing(all, &KNOWN)))
     };
-    let words = [pair(condition), lines].into_iter();
-    phrase::joined(words.chain(condition.distinguishing(all, &KNOWN)))
+    let name = bare(condition);
+    if all.iter().filter(|one| bare(one) == name).count() > 1 {
+        return format!("{name}, {}", condition.effort());
+    }
+    name
 }
 
 /// `clwb + clflushopt`.

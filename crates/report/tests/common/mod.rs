@@ -171,6 +171,7 @@ pub(crate) fn row_of(workload: &str, params: Value, metric: &str, unit: &str) ->
         unit: unit.into(),
         host: None,
         peer: None,
+        lane: None,
         ..row("", "", 1, metric)
     }
 }
@@ -288,6 +289,7 @@ fn visibility_rows() -> Vec<Row> {
             let place = |metric| Row {
                 host: None,
                 peer: None,
+                lane: None,
                 ..row(publish, observe, 1, metric)
             };
             rows.push(measured(place(HALF), median, 20.0));
