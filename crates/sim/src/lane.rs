@@ -120,6 +120,8 @@ pub(crate) struct Lane {
     pub last_nt: Time,
     /// When the last of its writes that a fence waits for arrives at the device.
     pub last_arrival: Time,
+    /// The same by device, where fences keep order and do not wait.
+    pub posted_arrivals: Box<[Time]>,
     /// Writes sent, to tell those of one moment apart.
     pub sent: u64,
     pub misses: Window,
@@ -153,6 +155,7 @@ impl Lane {
             last_flush: 0,
             last_nt: 0,
             last_arrival: 0,
+            posted_arrivals: vec![0; timing.devices as usize].into(),
             sent: 0,
             misses: Window::new(timing.misses),
             stores: Window::new(timing.store_buffer),
@@ -172,6 +175,14 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn turn(&self) -> Time {
         self.clock.max(self.floor)
+    }
+
+    /// A write that the next fence is about arrives at `device` at `arrival`.
+    #[inline(always)]
+    pub(crate) fn await_arrival(&mut self, device: usize, arrival: Time) {
+        self.last_arrival = self.last_arrival.max(arrival);
+        let posted = &mut self.posted_arrivals[device];
+        *posted = (*posted).max(arrival);
     }
 
     /// A store drains at `done`, behind those before it.

@@ -172,6 +172,10 @@ impl Sim {
 }
 
 impl Substrate for Sim {
+    fn starts_blank(&self) -> bool {
+        true
+    }
+
     fn run<G: Program, W: Watch>(
         &self,
         setting: &Setting,

@@ -261,7 +261,7 @@ impl World {
         let lane = &mut self.lanes[id];
         lane.sent += 1;
         if awaited {
-            lane.last_arrival = lane.last_arrival.max(arrival);
+            lane.await_arrival(device, arrival);
         }
         let route = Route {
             arrival,
