@@ -112,7 +112,10 @@ mod tests {
     #[test]
     fn the_earliest_lane_is_found_and_ties_go_to_the_lower() {
         let mut agenda = Agenda::new(3, 2);
-        assert_eq!(agenda.next().map(|next| (next.lane, next.time)), Some((0, 0)));
+        assert_eq!(
+            agenda.next().map(|next| (next.lane, next.time)),
+            Some((0, 0))
+        );
         for (lane, time) in [(0, 50), (1, 20), (2, 20), (3, 40), (4, 90), (5, NEVER)] {
             agenda.set(lane, time);
         }
@@ -137,7 +140,10 @@ mod tests {
         for lane in 0..4 {
             agenda.set(lane, NEVER);
         }
-        assert_eq!(agenda.next().map(|next| (next.lane, next.host)), Some((4, NEVER)));
+        assert_eq!(
+            agenda.next().map(|next| (next.lane, next.host)),
+            Some((4, NEVER))
+        );
         agenda.set(4, NEVER);
         assert_eq!(agenda.next(), None);
     }

@@ -97,9 +97,7 @@ impl World {
 
     fn written_by_another(&self, id: usize, line: u32) -> bool {
         let own = self.hosts[self.lanes[id].host].own.get(line);
-        own.is_some_and(|own| {
-            own.cached.is_some() && own.owner != SHARED && own.owner != id as u32
-        })
+        own.is_some_and(|own| own.cached.is_some() && own.owner != SHARED && own.owner != id as u32)
     }
 
     /// Whether another lane of the host may hit the line.

@@ -100,7 +100,9 @@ impl<'y, W: Watch> SimPort<'y, W> {
                 why: "another lane failed",
             });
         }
-        let waited = world.lanes[self.verbs.id].turn().saturating_sub(world.progress);
+        let waited = world.lanes[self.verbs.id]
+            .turn()
+            .saturating_sub(world.progress);
         if waited > world.stall_limit {
             return Err(Gone::Deadline {
                 after_ms: world.stall_limit / 1_000_000_000,
@@ -151,7 +153,8 @@ impl<W: Watch> Port for SimPort<'_, W> {
     fn write_from<T: Word>(&self, to: Ptr<T>, from: &[T]) {
         let words = to.slice(from.len());
         for (index, &word) in from.iter().enumerate() {
-            self.verbs.store_word(Access::of(words.at(index)), word.to_bits());
+            self.verbs
+                .store_word(Access::of(words.at(index)), word.to_bits());
         }
     }
 

@@ -3,9 +3,9 @@
 use model::{Access, CachedLine};
 
 use crate::lane::Done;
+use crate::own::SHARED;
 use crate::record::Kind;
 use crate::timing::Time;
-use crate::own::SHARED;
 use crate::world::World;
 
 /// Whether later instructions wait for a load.

@@ -12,8 +12,8 @@ use fabric::{Pod, Program, Seat, Setting, Substrate, Watch};
 use crate::agenda::NEVER;
 use crate::pod::PodFile;
 use crate::port::SimPort;
-use crate::verbs::{Turn, Verbs};
 use crate::record::{Attribution, Recorder};
+use crate::verbs::{Turn, Verbs};
 use crate::world::World;
 
 /// Bytes of a lane's stack: workloads keep messages of tens of kilobytes there.

@@ -142,7 +142,10 @@ mod tests {
                 order.push((route.arrival, route.lane, route.number, route.issued));
             }
             let expected = [(5, 0, 0), (5, 0, 1), (5, 1, 1), (9, 0, 2)];
-            assert_eq!(order, expected.map(|(at, lane, number)| (at, lane, number, round)));
+            assert_eq!(
+                order,
+                expected.map(|(at, lane, number)| (at, lane, number, round))
+            );
         }
         assert_eq!(transit.next_arrival(), NEVER);
     }

@@ -169,7 +169,11 @@ impl<'y> Verbs<'y> {
 
     /// Makes this lane the owner of a line; returns when it is.
     #[inline(always)]
-    pub(crate) fn own_line(&self, mut world: RefMut<'y, World>, line: Line) -> (RefMut<'y, World>, Done) {
+    pub(crate) fn own_line(
+        &self,
+        mut world: RefMut<'y, World>,
+        line: Line,
+    ) -> (RefMut<'y, World>, Done) {
         let claimed = world.claim(self.id, line.0 as u32);
         world = self.reach_in_host(world, claimed);
         match world.begin_owning(self.id, line, claimed.is_some()) {

@@ -4,11 +4,11 @@ use fabric::Line;
 use model::{Access, CachedLine, Content, WriteMode};
 
 use crate::lane::{Combining, Done};
+use crate::own::SHARED;
 use crate::record::Kind;
+use crate::region::Page;
 use crate::timing::Time;
 use crate::transit::{DeviceWrite, Route};
-use crate::own::SHARED;
-use crate::region::Page;
 use crate::world::{Host, World};
 
 /// How a lane comes to own a line.
@@ -157,7 +157,12 @@ impl World {
         self.decide(id);
         let host = self.lanes[id].host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
-        if self.drop_copy(host, line).is_some() && self.hosts[host].own.get(line).is_some_and(|own| own.pending == 0) {
+        if self.drop_copy(host, line).is_some()
+            && self.hosts[host]
+                .own
+                .get(line)
+                .is_some_and(|own| own.pending == 0)
+        {
             self.forget_own(host, line);
         }
         self.lanes[id].combining.retain(|entry| entry.line != line);

@@ -85,7 +85,9 @@ impl Random {
                 seen.extend(words);
             }
             Act::Dwell(word, times) => {
-                let sum = (0..times).map(|_| port.load(at(word))).fold(0, u64::wrapping_add);
+                let sum = (0..times)
+                    .map(|_| port.load(at(word)))
+                    .fold(0, u64::wrapping_add);
                 seen.push(sum);
             }
             Act::Scribble(word, times) => {
