@@ -67,6 +67,12 @@ pub trait Substrate {
         Vec::new()
     }
 
+    /// Whether every run starts with a region of zeroes that no host holds a line of, as memory made
+    /// for the run does: then nobody has to clear it. A device keeps what the last run left.
+    fn starts_blank(&self) -> bool {
+        false
+    }
+
     /// Runs `program` on every lane that this process holds: those of one host natively, those of
     /// the whole pod in a simulator. Returns what each lane brought back, by seat.
     fn run<G: Program, W: Watch>(

@@ -88,7 +88,7 @@ pub enum PlanError {
     /// A key that does not exist.
     #[error(
         "{origin}: unknown key `{key}` in {table}{}; known: {known}",
-        workload::suggestion(.near.as_deref())
+        fabric::suggestion(.near.as_deref())
     )]
     UnknownKey {
         /// Which plan.
@@ -416,7 +416,7 @@ fn check_table(
                 origin: origin.to_owned(),
                 key: key.clone(),
                 table: name.to_owned(),
-                near: workload::nearest(key, known.iter().copied()),
+                near: fabric::nearest(key, known.iter().copied()),
                 known: known.join(", "),
             });
         }

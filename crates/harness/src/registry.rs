@@ -19,7 +19,7 @@ pub enum SpecError {
     /// No such workload.
     #[error(
         "there is no workload `{name}`{}; there are: {known}",
-        workload::suggestion(.near.as_deref())
+        fabric::suggestion(.near.as_deref())
     )]
     UnknownWorkload {
         /// As written.
@@ -110,7 +110,7 @@ impl<S: Substrate, W: Watch> Registry<S, W> {
                 let names = || self.entries.iter().map(|entry| entry.name);
                 SpecError::UnknownWorkload {
                     name: name.to_owned(),
-                    near: workload::nearest(name, names()),
+                    near: fabric::nearest(name, names()),
                     known: names().collect::<Vec<_>>().join(", "),
                 }
             })

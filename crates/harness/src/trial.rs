@@ -174,6 +174,7 @@ pub fn run_trial<L: Workload, S: Substrate, W: Watch>(
         params,
         layout: &layout,
         area,
+        blank: substrate.starts_blank(),
     };
     let reports = substrate.run(&setting, stage.watch, &trial);
     let mut counted = substrate.counted();
@@ -199,6 +200,8 @@ struct Trial<'a, L: Workload, W> {
     params: &'a L::Params,
     layout: &'a L::Layout,
     area: Slice<u64>,
+    /// Nobody has written the area since it was zero.
+    blank: bool,
 }
 
 impl<L: Workload, W: Watch> Program for Trial<'_, L, W> {
@@ -265,6 +268,9 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
 
     /// Zeroes the workload's area at the device, a stripe a host, and drops every stale line of it.
     fn clear(&self) -> Result<(), Gone> {
+        if self.trial.blank {
+            return self.barrier.wait(self.port);
+        }
         if self.seat.leads_host() {
             let hosts = self.trial.stage.spec.pod.hosts as usize;
             let host = self.seat.host as usize;

@@ -2,7 +2,6 @@
 
 use model::Content;
 
-use crate::agenda::NEVER;
 use crate::pod::PodFile;
 use crate::stream::Streams;
 use crate::tags::Tags;
@@ -104,8 +103,8 @@ pub(crate) struct Lane {
     pub bit: u64,
     pub clock: Time,
     pub floor: Time,
-    /// The time before which no other lane of its coherence domain has anything to do.
-    pub horizon: Time,
+    /// While it is suspended: before which it takes no line from another lane of its host.
+    pub takes_from: Time,
     /// When its loads so far have their values.
     pub ready: Done,
     /// When the loads that the program may have branched on have theirs.
@@ -121,6 +120,8 @@ pub(crate) struct Lane {
     pub last_nt: Time,
     /// When the last of its writes that a fence waits for arrives at the device.
     pub last_arrival: Time,
+    /// The same by device, where fences keep order and do not wait.
+    pub posted_arrivals: Box<[Time]>,
     /// Writes sent, to tell those of one moment apart.
     pub sent: u64,
     pub misses: Window,
@@ -145,7 +146,7 @@ impl Lane {
             bit: 1 << host,
             clock: 0,
             floor: 0,
-            horizon: NEVER,
+            takes_from: 0,
             ready: Done::default(),
             decided: 0,
             stored: Done::default(),
@@ -154,6 +155,7 @@ impl Lane {
             last_flush: 0,
             last_nt: 0,
             last_arrival: 0,
+            posted_arrivals: vec![0; timing.devices as usize].into(),
             sent: 0,
             misses: Window::new(timing.misses),
             stores: Window::new(timing.store_buffer),
@@ -175,10 +177,12 @@ impl Lane {
         self.clock.max(self.floor)
     }
 
-    /// Whether it may go on without asking the others.
+    /// A write that the next fence is about arrives at `device` at `arrival`.
     #[inline(always)]
-    pub(crate) fn runs_ahead(&self) -> bool {
-        self.turn() < self.horizon
+    pub(crate) fn await_arrival(&mut self, device: usize, arrival: Time) {
+        self.last_arrival = self.last_arrival.max(arrival);
+        let posted = &mut self.posted_arrivals[device];
+        *posted = (*posted).max(arrival);
     }
 
     /// A store drains at `done`, behind those before it.

@@ -34,7 +34,8 @@
 //! everything earlier has been simulated, so links, devices and contents see requests in the order
 //! of their arrival; a write takes effect when it arrives. What stays inside a host needs no such
 //! care: a lane runs ahead through its caches while no other lane of its coherence domain has
-//! anything earlier to do. [`Sim::reference`] never runs ahead and gives the same results.
+//! anything earlier to do, and with hits in lines that it holds for as long again as a line needs
+//! from one cache to another. [`Sim::reference`] never runs ahead and gives the same results.
 //!
 //! # Invariants
 //!
@@ -49,6 +50,8 @@
 mod agenda;
 mod host_memory;
 mod lane;
+mod lookahead;
+mod own;
 pub mod pod;
 mod port;
 mod read;
@@ -59,7 +62,9 @@ mod server;
 mod stream;
 mod tags;
 mod timing;
+mod transit;
 mod upkeep;
+mod verbs;
 mod world;
 mod write;
 

@@ -43,7 +43,7 @@ pub enum PodError {
     /// No such pod, and no such file.
     #[error(
         "no pod {name:?}{}; built in: {known}; or give the path of a pod file",
-        near(.nearest.as_deref())
+        fabric::suggestion(.nearest.as_deref())
     )]
     Unknown {
         /// As asked for.
@@ -64,7 +64,7 @@ pub enum PodError {
     /// A key that no pod has.
     #[error(
         "{pod}: no constant is called `{key}`{}; `dsmark pod show` lists them",
-        near(.nearest.as_deref())
+        fabric::suggestion(.nearest.as_deref())
     )]
     UnknownKey {
         /// Which pod file.
@@ -94,11 +94,6 @@ pub enum PodError {
         /// What it must be.
         remedy: &'static str,
     },
-}
-
-fn near(nearest: Option<&str>) -> String {
-    let hint = nearest.map(|name| format!(" (did you mean `{name}`?)"));
-    hint.unwrap_or_default()
 }
 
 /// One constant, and where it comes from.
@@ -299,7 +294,7 @@ pub fn load(name: &str) -> Result<PodFile, PodError> {
     if !is_path {
         return Err(PodError::Unknown {
             name: name.to_owned(),
-            nearest: nearest(name, built_in()),
+            nearest: fabric::nearest(name, built_in()),
             known: built_in().collect::<Vec<_>>().join(", "),
         });
     }
@@ -308,14 +303,6 @@ pub fn load(name: &str) -> Result<PodFile, PodError> {
         source,
     })?;
     PodFile::parse(name, &text)
-}
-
-fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<String> {
-    known
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|&(distance, name)| distance <= name.len().max(word.len()) / 2)
-        .min()
-        .map(|(_, name)| name.to_owned())
 }
 
 impl PodFile {
@@ -495,7 +482,7 @@ fn check_keys(pod: &str, table: &toml::Table) -> Result<(), PodError> {
             return Err(PodError::UnknownKey {
                 pod: pod.to_owned(),
                 key: key.clone(),
-                nearest: nearest(key, known.keys().copied()),
+                nearest: fabric::nearest(key, known.keys().copied()),
             });
         };
         for inner in value.as_table().into_iter().flat_map(toml::Table::keys) {
@@ -503,7 +490,7 @@ fn check_keys(pod: &str, table: &toml::Table) -> Result<(), PodError> {
                 return Err(PodError::UnknownKey {
                     pod: pod.to_owned(),
                     key: format!("{key}.{inner}"),
-                    nearest: nearest(inner, inner_known.iter().copied()),
+                    nearest: fabric::nearest(inner, inner_known.iter().copied()),
                 });
             }
         }

@@ -1,8 +1,7 @@
 //! A simulated lane's port.
 
-use std::cell::RefCell;
+use std::cell::RefMut;
 
-use corosensei::Yielder;
 use fabric::{
     Across, AtomicWord, Cell, Clock, Coherence, Discipline, Fence, Flush, Frozen, Gone,
     HostAtomics, Line, NoWatch, Port, Private, Ptr, Seat, Slice, Stream, TRIAD_SCALAR, Ticks, View,
@@ -11,14 +10,10 @@ use fabric::{
 use model::Access;
 
 use crate::lane::Done;
-use crate::read::{Begun, Use};
+use crate::read::Use;
 use crate::record::Kind;
-use crate::timing::Time;
+use crate::verbs::Verbs;
 use crate::world::World;
-use crate::write::Owning;
-
-/// How a lane gives way to the others.
-pub(crate) type Turn = Yielder<(), ()>;
 
 /// Pauses between two looks of the watch: heartbeats are milliseconds apart, pauses tens of
 /// nanoseconds.
@@ -26,154 +21,26 @@ const PAUSES_A_LOOK: u64 = 1024;
 
 /// One lane's way into a simulated region.
 pub struct SimPort<'y, W> {
-    world: &'y RefCell<World>,
-    turn: &'y Turn,
+    verbs: Verbs<'y>,
     watch: &'y W,
-    id: usize,
     seat: Seat,
 }
 
 impl<'y, W: Watch> SimPort<'y, W> {
-    pub(crate) fn new(
-        world: &'y RefCell<World>,
-        turn: &'y Turn,
-        watch: &'y W,
-        id: usize,
-        seat: Seat,
-    ) -> Self {
-        Self {
-            world,
-            turn,
-            watch,
-            id,
-            seat,
-        }
+    pub(crate) fn new(verbs: Verbs<'y>, watch: &'y W, seat: Seat) -> Self {
+        Self { verbs, watch, seat }
     }
 
-    /// Waits until nobody of this coherence domain has anything to do before this lane.
-    #[inline]
-    fn take_turn(&self) {
-        let mut world = self.world.borrow_mut();
-        if !world.lanes[self.id].runs_ahead() && !world.down {
-            let now = world.lanes[self.id].turn();
-            self.suspend_until(&mut world, now);
-            drop(world);
-            self.turn.suspend(());
-        }
-    }
-
-    /// Waits until everything in the pod before `to` has been simulated.
-    #[inline]
-    fn reach(&self, to: Time) {
-        let mut world = self.world.borrow_mut();
-        if world.down {
-            return;
-        }
-        if world.run_ahead && to < world.agenda.rivals(self.id) {
-            world.arrive_until(to);
-            let lane = &mut world.lanes[self.id];
-            lane.floor = lane.floor.max(to);
-            return;
-        }
-        self.suspend_until(&mut world, to);
-        drop(world);
-        self.turn.suspend(());
-    }
-
-    #[inline]
-    fn suspend_until(&self, world: &mut World, to: Time) {
-        let lane = &mut world.lanes[self.id];
-        lane.floor = lane.floor.max(to);
-        world.agenda.set(self.id, to);
+    #[inline(always)]
+    fn world(&self) -> RefMut<'y, World> {
+        self.verbs.world.borrow_mut()
     }
 
     #[inline(always)]
     fn load_word<T: Word>(&self, at: Ptr<T>, how: Use) -> T {
         let access = Access::of(at);
-        let served = self
-            .world
-            .borrow_mut()
-            .load_first_level(self.id, access, how);
-        T::from_bits(served.unwrap_or_else(|| self.load_slowly(access, how)))
-    }
-
-    #[inline(never)]
-    fn load_slowly(&self, at: Access, how: Use) -> u64 {
-        self.take_turn();
-        let begun = self.world.borrow_mut().begin_load(self.id, at, how);
-        let bits = match begun {
-            Begun::Hit(bits) => bits,
-            Begun::Miss(arrival) => self.until_clear(arrival, |world, arrival| {
-                world.end_load(self.id, at, how, arrival)
-            }),
-        };
-        self.prefetch();
-        bits
-    }
-
-    /// Reaches `arrival` and tries `end` there, again at whatever later time it names. When lanes
-    /// are being unwound nobody waits, so a lane does not insist either.
-    fn until_clear<R>(
-        &self,
-        arrival: Time,
-        end: impl Fn(&mut World, Time) -> Result<R, Time>,
-    ) -> R {
-        let mut arrival = arrival;
-        loop {
-            self.reach(arrival);
-            let mut world = self.world.borrow_mut();
-            if world.down {
-                world.arrive_until(Time::MAX);
-            }
-            match end(&mut world, arrival) {
-                Ok(done) => return done,
-                Err(later) => arrival = later,
-            }
-        }
-    }
-
-    /// The lane's prefetcher asks the device for lines of a stream.
-    #[inline]
-    fn prefetch(&self) {
-        let wanted = self.world.borrow().stream_arrival(self.id);
-        if let Some(arrival) = wanted {
-            self.reach(arrival);
-            self.world.borrow_mut().fetch_stream(self.id, arrival);
-        }
-    }
-
-    #[inline(always)]
-    fn store_word(&self, at: Access, bits: u64) {
-        let stored = self.world.borrow_mut().store_first_level(self.id, at, bits);
-        if !stored {
-            self.take_turn();
-            let done = self.own_line(at.line());
-            self.world.borrow_mut().store_owned(self.id, at, bits, done);
-            self.prefetch();
-        }
-    }
-
-    /// Makes this lane the owner of a line; returns when it is.
-    fn own_line(&self, line: Line) -> Done {
-        let owning = self.world.borrow_mut().begin_owning(self.id, line);
-        match owning {
-            Owning::Here(latency) => {
-                let at = self.world.borrow().lanes[self.id].clock + latency;
-                Done { at, queued: 0 }
-            }
-            Owning::Miss(arrival) => self.until_clear(arrival, |world, arrival| {
-                world.end_owning(self.id, line, arrival)
-            }),
-        }
-    }
-
-    fn fence_now(&self, fence: Fence) {
-        self.take_turn();
-        let awaited = self.world.borrow_mut().begin_fence(self.id, fence);
-        if let Some(arrival) = awaited {
-            self.reach(arrival);
-        }
-        self.world.borrow_mut().end_fence(self.id, fence);
+        let served = self.world().load_first_level(self.verbs.id, access, how);
+        T::from_bits(served.unwrap_or_else(|| self.verbs.load_slowly(access, how)))
     }
 
     /// An atomic instruction that changes a word, or only reads it.
@@ -184,62 +51,58 @@ impl<'y, W: Watch> SimPort<'y, W> {
         change: impl FnOnce(T) -> Option<T>,
     ) -> T {
         if locked {
-            self.fence_now(Fence::Full);
+            self.verbs.fence(Fence::Full);
         }
-        let now = {
-            let mut world = self.world.borrow_mut();
-            world.settle(self.id);
-            if locked {
-                let cost = world.timing.atomic;
-                let at = world.lanes[self.id].clock + cost;
-                world.wait(self.id, Done { at, queued: 0 }, Kind::Local);
-            }
-            world.lanes[self.id].turn()
-        };
-        self.reach(now);
+        let mut world = self.world();
+        world.settle(self.verbs.id);
+        if locked {
+            let cost = world.timing.atomic;
+            let at = world.lanes[self.verbs.id].clock + cost;
+            world.wait(self.verbs.id, Done { at, queued: 0 }, Kind::Local);
+        }
+        let now = world.lanes[self.verbs.id].turn();
+        let mut world = self.verbs.reach(world, now);
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
-            Cell::Host(word) => {
-                let mut world = self.world.borrow_mut();
-                world.host_word(self.id, word.offset(), T::BYTES, change)
-            }
-            Cell::Pool(word) => self.atomic_in_pool(Access::of(word), change),
+            Cell::Host(word) => world.host_word(self.verbs.id, word.offset(), T::BYTES, change),
+            Cell::Pool(word) => self.atomic_in_pool(world, Access::of(word), change),
         };
         T::from_bits(bits)
     }
 
-    fn atomic_in_pool(&self, at: Access, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
-        let alone = {
-            let world = self.world.borrow();
-            world.timing.coherent || world.pod.hosts == 1
-        };
+    fn atomic_in_pool(
+        &self,
+        world: RefMut<'y, World>,
+        at: Access,
+        change: impl FnOnce(u64) -> Option<u64>,
+    ) -> u64 {
         assert!(
-            alone,
+            world.timing.coherent || world.pod.hosts == 1,
             "an atomic instruction on the region at {:#x}: on this pod each host's cache would do \
              its own on its own copy; use a lock or an atomic of crate sync",
             at.offset()
         );
-        let done = self.own_line(at.line());
-        let mut world = self.world.borrow_mut();
-        let before = world.owned(self.id, at).content.get(at);
+        let (mut world, done) = self.verbs.own_line(world, at.line());
+        let before = world.owned(self.verbs.id, at).content.get(at);
         if let Some(after) = change(before) {
-            world.owned(self.id, at).store(at, after);
-            world.progress = world.progress.max(world.lanes[self.id].turn());
+            world.owned(self.verbs.id, at).store(at, after);
+            world.progress = world.progress.max(world.lanes[self.verbs.id].turn());
         }
-        world.wait(self.id, done, Kind::Observe);
-        drop(world);
-        self.prefetch();
+        world.wait(self.verbs.id, done, Kind::Observe);
+        self.verbs.prefetch(world);
         before
     }
 
     fn check_stall(&self) -> Result<(), Gone> {
-        let world = self.world.borrow();
+        let world = self.world();
         if world.down {
             return Err(Gone::Teardown {
                 why: "another lane failed",
             });
         }
-        let waited = world.lanes[self.id].turn().saturating_sub(world.progress);
+        let waited = world.lanes[self.verbs.id]
+            .turn()
+            .saturating_sub(world.progress);
         if waited > world.stall_limit {
             return Err(Gone::Deadline {
                 after_ms: world.stall_limit / 1_000_000_000,
@@ -251,7 +114,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
 
 impl<W: Watch> Port for SimPort<'_, W> {
     fn coherence(&self) -> Coherence {
-        if self.world.borrow().timing.coherent {
+        if self.world().timing.coherent {
             Coherence::Hardware
         } else {
             Coherence::Software
@@ -259,7 +122,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
     }
 
     fn discipline(&self) -> Discipline {
-        self.world.borrow().discipline
+        self.world().discipline
     }
 
     #[inline(always)]
@@ -269,20 +132,15 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     #[inline(always)]
     fn store<T: Word>(&self, at: Ptr<T>, value: T) {
-        self.store_word(Access::of(at), value.to_bits());
+        self.verbs.store_word(Access::of(at), value.to_bits());
     }
 
     fn store_nt<T: Word>(&self, at: Ptr<T>, value: T) {
-        self.take_turn();
-        let access = Access::of(at);
-        self.world
-            .borrow_mut()
-            .store_nt(self.id, access, value.to_bits());
+        self.verbs.store_nt(Access::of(at), value.to_bits());
     }
 
     fn store_line(&self, line: Line, words: &[u64; 8]) {
-        self.take_turn();
-        self.world.borrow_mut().store_line(self.id, line, words);
+        self.verbs.store_line(line, words);
     }
 
     fn read_into<T: Word>(&self, from: Ptr<T>, to: &mut [T]) {
@@ -295,53 +153,39 @@ impl<W: Watch> Port for SimPort<'_, W> {
     fn write_from<T: Word>(&self, to: Ptr<T>, from: &[T]) {
         let words = to.slice(from.len());
         for (index, &word) in from.iter().enumerate() {
-            self.store_word(Access::of(words.at(index)), word.to_bits());
+            self.verbs
+                .store_word(Access::of(words.at(index)), word.to_bits());
         }
     }
 
     fn writeback(&self, line: Line) {
-        self.take_turn();
-        self.world.borrow_mut().writeback(self.id, line);
+        self.verbs.writeback(line);
     }
 
     fn flush(&self, line: Line, how: Flush) {
-        self.take_turn();
-        self.world.borrow_mut().flush(self.id, line, how);
+        self.verbs.flush(line, how);
     }
 
     fn fence(&self, fence: Fence) {
-        self.fence_now(fence);
+        self.verbs.fence(fence);
     }
 
     fn pause(&self) -> Result<(), Gone> {
         self.check_stall()?;
-        let (now, look) = {
-            let mut world = self.world.borrow_mut();
-            world.settle(self.id);
-            let pause = world.timing.pause;
-            let lane = &mut world.lanes[self.id];
-            lane.clock += pause;
-            lane.pauses += 1;
-            let (now, look) = (lane.turn(), lane.pauses.is_multiple_of(PAUSES_A_LOOK));
-            if let Some(recorder) = &mut world.recorder {
-                recorder.paused(self.id, now);
-            }
-            (now, look)
-        };
-        self.reach(now);
+        let look = self.verbs.pause(PAUSES_A_LOOK);
         if look {
-            let bare = SimPort::new(self.world, self.turn, &NoWatch, self.id, self.seat);
+            let bare = SimPort::new(self.verbs, &NoWatch, self.seat);
             self.watch.look(self.seat, &bare)?;
         }
         Ok(())
     }
 
     fn now(&self) -> Ticks {
-        let mut world = self.world.borrow_mut();
-        world.settle(self.id);
-        let now = world.lanes[self.id].clock;
+        let mut world = self.world();
+        world.settle(self.verbs.id);
+        let now = world.lanes[self.verbs.id].clock;
         if let Some(recorder) = &mut world.recorder {
-            recorder.reading(self.id, now);
+            recorder.reading(self.verbs.id, now);
         }
         Ticks(now)
     }
@@ -356,9 +200,9 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     #[inline(always)]
     fn work(&self, cycles: u32) {
-        let mut world = self.world.borrow_mut();
+        let mut world = self.world();
         let time = u64::from(cycles) * world.timing.cycle;
-        world.lanes[self.id].clock += time;
+        world.lanes[self.verbs.id].clock += time;
     }
 
     /// As the generic one, but the loads overlap: their addresses do not depend on each other.
@@ -383,7 +227,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
                     (f64::from_bits(b) + TRIAD_SCALAR * f64::from_bits(c)).to_bits()
                 }
             };
-            self.store_word(Access::of(area.at(index)), word);
+            self.verbs.store_word(Access::of(area.at(index)), word);
         }
         sum
     }
@@ -409,7 +253,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
         let bytes = (len * T::BYTES) as u64;
         SimPrivate {
             port: self,
-            first: self.world.borrow_mut().private_lines(self.id, bytes),
+            first: self.world().private_lines(self.verbs.id, bytes),
             words: vec![fill; len],
         }
     }
@@ -492,15 +336,10 @@ impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
     #[inline(always)]
     fn charge(&self, index: usize, how: Use) {
         let line = self.line(index);
-        let id = self.port.id;
-        let served = self
-            .port
-            .world
-            .borrow_mut()
-            .private_first_level(id, line, how);
+        let id = self.port.verbs.id;
+        let served = self.port.world().private_first_level(id, line, how);
         if !served {
-            self.port.take_turn();
-            self.port.world.borrow_mut().private_access(id, line, how);
+            self.port.verbs.private_access(line, how);
         }
     }
 }
@@ -523,12 +362,9 @@ impl<W: Watch, T: Word> Private<T> for SimPrivate<'_, '_, W, T> {
     }
 
     fn flush(&self, index: usize, _: Flush) {
-        self.port.take_turn();
         let line = self.line(index);
-        self.port
-            .world
-            .borrow_mut()
-            .private_flush(self.port.id, line);
+        let verbs = &self.port.verbs;
+        verbs.my_turn().private_flush(verbs.id, line);
     }
 
     /// Each hop waits for the load before it.

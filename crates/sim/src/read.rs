@@ -3,9 +3,10 @@
 use model::{Access, CachedLine};
 
 use crate::lane::Done;
+use crate::own::SHARED;
 use crate::record::Kind;
 use crate::timing::Time;
-use crate::world::{SHARED, World};
+use crate::world::World;
 
 /// Whether later instructions wait for a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +32,13 @@ impl World {
     pub(crate) fn load_first_level(&mut self, id: usize, at: Access, how: Use) -> Option<u64> {
         let lane = &mut self.lanes[id];
         let line = at.line().0 as u32;
-        if !lane.runs_ahead() || !lane.combining.is_empty() || !lane.l1.touch(line) {
+        if lane.turn() >= self.until.hits || !lane.combining.is_empty() || !lane.l1.touch(line) {
             return None;
         }
         let bit = lane.bit;
         let (holders, content) = self.region.look(line);
         let content = if holders.own & bit != 0 {
-            let own = self.hosts[lane.host].own.get(&line)?;
+            let own = self.hosts[lane.host].own.get(line)?;
             if own.owner != id as u32 && own.owner != SHARED {
                 return None;
             }
@@ -110,7 +111,7 @@ impl World {
     /// Another lane of this host wrote the line last: it comes from that lane's cache.
     fn share_own(&mut self, id: usize, line: u32) -> Time {
         let host = self.lanes[id].host;
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         match own.filter(|own| own.owner != SHARED && own.owner != id as u32) {
             None => 0,
             Some(own) => {
@@ -192,13 +193,18 @@ impl World {
     /// of the host may have brought it meanwhile: then that copy stays, being what they all see.
     #[inline]
     pub(crate) fn fetch(&mut self, id: usize, line: u32, arrival: Time) -> Done {
-        let host = self.lanes[id].host;
-        let bit = 1u64 << host;
-        let done = self.device_read(id, line, arrival);
-        if self.copy(host, line).is_none() {
-            let holders = self.region.holders_mut(line);
+        let (host, bit) = (self.lanes[id].host, self.lanes[id].bit);
+        let recalled = self.look_up(host, line, arrival);
+        let holders = self.region.holders_mut(line);
+        let unread = holders.unread & bit != 0;
+        let own = || self.hosts[host].own.get(line)?.content();
+        let absent = holders.mirror & bit == 0 && (holders.own & bit == 0 || own().is_none());
+        if absent {
             holders.mirror |= bit;
             holders.unread &= !bit;
+        }
+        let done = self.device_read(id, line, arrival, unread, recalled);
+        if absent {
             self.keep(id, line);
         }
         if self.timing.adjacent_line {
@@ -215,7 +221,9 @@ impl World {
         if line >= self.region_lines || (holders.mirror | holders.own) & bit != 0 {
             return;
         }
-        let done = self.device_read(id, line, arrival);
+        let unread = holders.unread & bit != 0;
+        let recalled = self.look_up(self.lanes[id].host, line, arrival);
+        let done = self.device_read(id, line, arrival, unread, recalled);
         let holders = self.region.holders_mut(line);
         holders.mirror |= bit;
         holders.unread &= !bit;
@@ -242,21 +250,35 @@ impl World {
         }
     }
 
-    /// One line travels from the device to a lane's host.
+    /// On a coherent pod the directory is asked first: what that adds to a read.
+    #[inline(always)]
+    fn look_up(&mut self, host: usize, line: u32, arrival: Time) -> Time {
+        if !self.timing.coherent {
+            return 0;
+        }
+        self.timing.lookup + self.recall(host, line, arrival, false)
+    }
+
+    /// One line travels from the device to a lane's host; `unread` if a peer has written it since
+    /// the host last read it, `extra` for what the directory takes.
     #[inline]
-    fn device_read(&mut self, id: usize, line: u32, arrival: Time) -> Done {
-        let mut service = self.timing.response;
+    fn device_read(
+        &mut self,
+        id: usize,
+        line: u32,
+        arrival: Time,
+        unread: bool,
+        extra: Time,
+    ) -> Done {
+        let mut service = self.timing.response + extra;
         let lane = &mut self.lanes[id];
-        let (host, bit) = (lane.host, lane.bit);
+        let host = lane.host;
         if self.timing.tail_probability > 0.0 && lane.draw() < self.timing.tail_probability {
             let idle = (self.timing.request + self.timing.response) as f64;
             service += (idle * (self.timing.tail_factor - 1.0)) as Time;
         }
-        if self.region.holders(line).unread & bit != 0 {
+        if unread {
             service += self.timing.peer_written;
-        }
-        if self.timing.coherent {
-            service += self.timing.lookup + self.recall(host, line, arrival, false);
         }
         let device = self.timing.device_of(line);
         let mut queued = self.devices[device].admit(arrival, &self.timing);
@@ -303,13 +325,18 @@ impl World {
     /// Makes bytes of its own out of a host's copy, for a store.
     #[inline]
     pub(crate) fn own_copy(&mut self, host: usize, line: u32, owner: u32) -> &mut CachedLine {
-        if self.region.holders(line).own & (1 << host) == 0 {
-            let fetched = CachedLine::fetched(*self.region.content(line));
-            let own = crate::world::OwnLine::of(Some(fetched), owner);
-            self.insert_own(host, line, own);
-        }
-        let own = self.hosts[host].own.get_mut(&line);
-        let own = own.expect("inserted just above, or there before");
+        let page = self.region.page_mut(line);
+        let holders = page.holders_mut(line);
+        let lines = &mut self.hosts[host].own;
+        let own = if holders.own & (1 << host) == 0 {
+            holders.own |= 1 << host;
+            holders.mirror &= !(1 << host);
+            let fetched = CachedLine::fetched(*page.content(line));
+            lines.insert(line, Some(fetched), owner)
+        } else {
+            let own = lines.get_mut(line);
+            own.expect("a host with the own bit has bytes of the line")
+        };
         own.owner = owner;
         own.cached.as_mut().expect("the caller saw a copy")
     }

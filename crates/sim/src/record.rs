@@ -6,7 +6,7 @@ use fabric::{Seat, Ticks};
 
 use crate::lane::Done;
 use crate::timing::Time;
-use crate::write::DeviceWrite;
+use crate::transit::Route;
 
 /// What a span of a lane's time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl Recorder {
     }
 
     /// A write is at the device.
-    pub(crate) fn arrived(&mut self, write: &DeviceWrite, visible: Time) {
+    pub(crate) fn arrived(&mut self, write: &Route, visible: Time) {
         self.lanes[write.lane].open_writes.push(self.writes.len());
         self.writes.push(WriteTime {
             seat: self.seat(write.lane),

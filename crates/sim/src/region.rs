@@ -16,11 +16,38 @@ pub(crate) struct Holders {
     pub unread: u64,
 }
 
+/// Lines that follow each other.
 #[derive(Debug)]
-struct Page {
+pub(crate) struct Page {
     holders: [Holders; PAGE_LINES as usize],
     /// None while every line is zero.
     contents: Option<Box<[Content; PAGE_LINES as usize]>>,
+}
+
+impl Page {
+    #[inline(always)]
+    pub(crate) fn holders_mut(&mut self, line: u32) -> &mut Holders {
+        &mut self.holders[(line % PAGE_LINES) as usize]
+    }
+
+    /// What the device holds.
+    #[inline(always)]
+    pub(crate) fn content(&self, line: u32) -> &Content {
+        let contents = self.contents.as_ref();
+        contents.map_or(&Content::ZERO, |all| &all[(line % PAGE_LINES) as usize])
+    }
+
+    /// A write arrives at the device.
+    #[inline]
+    pub(crate) fn merge(&mut self, line: u32, content: &Content, bytes: u64) {
+        // Clearing memory that was never written keeps it unallocated.
+        if self.contents.is_none() && *content == Content::ZERO {
+            return;
+        }
+        let zeroes = || Box::new([Content::ZERO; PAGE_LINES as usize]);
+        let contents = self.contents.get_or_insert_with(zeroes);
+        contents[(line % PAGE_LINES) as usize].merge(content, bytes);
+    }
 }
 
 /// The lines of the region.
@@ -38,18 +65,26 @@ impl Region {
         self.pages.get((line / PAGE_LINES) as usize)?.as_deref()
     }
 
-    #[inline]
-    fn page_mut(&mut self, line: u32) -> &mut Page {
+    /// The page of a line, made if nobody has touched it yet.
+    #[inline(always)]
+    pub(crate) fn page_mut(&mut self, line: u32) -> &mut Page {
         let index = (line / PAGE_LINES) as usize;
+        if !matches!(self.pages.get(index), Some(Some(_))) {
+            self.make_page(index);
+        }
+        let page = self.pages[index].as_deref_mut();
+        page.expect("made just above, or there before")
+    }
+
+    #[cold]
+    fn make_page(&mut self, index: usize) {
         if index >= self.pages.len() {
             self.pages.resize_with(index + 1, || None);
         }
-        self.pages[index].get_or_insert_with(|| {
-            Box::new(Page {
-                holders: [Holders::default(); PAGE_LINES as usize],
-                contents: None,
-            })
-        })
+        self.pages[index] = Some(Box::new(Page {
+            holders: [Holders::default(); PAGE_LINES as usize],
+            contents: None,
+        }));
     }
 
     #[inline(always)]
@@ -65,37 +100,26 @@ impl Region {
         let at = (line % PAGE_LINES) as usize;
         match self.page(line) {
             None => (Holders::default(), &Content::ZERO),
-            Some(page) => {
-                let contents = page.contents.as_ref();
-                let content = contents.map_or(&Content::ZERO, |all| &all[at]);
-                (page.holders[at], content)
-            }
+            Some(page) => (page.holders[at], page.content(line)),
         }
     }
 
     #[inline(always)]
     pub(crate) fn holders_mut(&mut self, line: u32) -> &mut Holders {
-        &mut self.page_mut(line).holders[(line % PAGE_LINES) as usize]
+        self.page_mut(line).holders_mut(line)
     }
 
     /// What the device holds.
     #[inline(always)]
     pub(crate) fn content(&self, line: u32) -> &Content {
-        let contents = self.page(line).and_then(|page| page.contents.as_ref());
-        contents.map_or(&Content::ZERO, |all| &all[(line % PAGE_LINES) as usize])
+        self.page(line)
+            .map_or(&Content::ZERO, |page| page.content(line))
     }
 
     /// A write arrives at the device.
     #[inline]
     pub(crate) fn merge(&mut self, line: u32, content: &Content, bytes: u64) {
-        let page = self.page_mut(line);
-        // Clearing memory that was never written keeps it unallocated.
-        if page.contents.is_none() && *content == Content::ZERO {
-            return;
-        }
-        let zeroes = || Box::new([Content::ZERO; PAGE_LINES as usize]);
-        let contents = page.contents.get_or_insert_with(zeroes);
-        contents[(line % PAGE_LINES) as usize].merge(content, bytes);
+        self.page_mut(line).merge(line, content, bytes);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Running a program: one coroutine a lane, the earliest goes on.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
@@ -11,8 +11,9 @@ use fabric::{Pod, Program, Seat, Setting, Substrate, Watch};
 
 use crate::agenda::NEVER;
 use crate::pod::PodFile;
-use crate::port::{SimPort, Turn};
+use crate::port::SimPort;
 use crate::record::{Attribution, Recorder};
+use crate::verbs::{Turn, Verbs};
 use crate::world::World;
 
 /// Bytes of a lane's stack: workloads keep messages of tens of kilobytes there.
@@ -171,6 +172,10 @@ impl Sim {
 }
 
 impl Substrate for Sim {
+    fn starts_blank(&self) -> bool {
+        true
+    }
+
     fn run<G: Program, W: Watch>(
         &self,
         setting: &Setting,
@@ -181,7 +186,8 @@ impl Substrate for Sim {
         let world = RefCell::new(self.world(setting));
         let mut stacks = self.take_stacks(seats.len());
         let body = |id: usize, turn: &Turn| {
-            let port = SimPort::new(&world, turn, watch, id, seats[id]);
+            let world = &world;
+            let port = SimPort::new(Verbs { world, turn, id }, watch, seats[id]);
             program.lane(seats[id], &port)
         };
         let mut outs = Vec::new();
@@ -207,36 +213,37 @@ impl Substrate for Sim {
 /// What became of a lane: its result, its panic, or nothing where another's panic ended it.
 type End<R> = Option<Result<R, Box<dyn Any + Send>>>;
 
-type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), (), R, &'s mut DefaultStack>;
+type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), usize, R, &'s mut DefaultStack>;
 
 /// Resumes the earliest lane until all have ended, or one has panicked.
 fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec<End<R>> {
     let mut ends: Vec<End<R>> = lanes.iter().map(|_| None).collect();
-    while let Some(id) = next_turn(world) {
-        let resumed = catch_unwind(AssertUnwindSafe(|| lanes[id].resume(())));
-        match resumed {
-            Ok(CoroutineResult::Yield(())) => continue,
-            Ok(CoroutineResult::Return(out)) => ends[id] = Some(Ok(out)),
-            Err(panic) => {
-                ends[id] = Some(Err(panic));
-                // The other lanes unwind when their scopes end: nobody is there to wait for.
-                world.borrow_mut().down = true;
-                break;
-            }
+    let running = Cell::new(0);
+    let all = catch_unwind(AssertUnwindSafe(|| {
+        let mut next = world.borrow_mut().next_turn();
+        while let Some(id) = next {
+            running.set(id);
+            next = match lanes[id].resume(()) {
+                CoroutineResult::Yield(other) => Some(other),
+                CoroutineResult::Return(out) => {
+                    ends[id] = Some(Ok(out));
+                    let mut world = world.borrow_mut();
+                    world.leave(id);
+                    world.next_turn()
+                }
+            };
         }
-        world.borrow_mut().agenda.set(id, NEVER);
+    }));
+    let mut world = world.borrow_mut();
+    match all {
+        Ok(()) => world.arrive_until(NEVER),
+        Err(panic) => {
+            ends[running.get()] = Some(Err(panic));
+            // The other lanes unwind when their scopes end: nobody is there to wait for.
+            world.tear_down();
+        }
     }
-    let mut world = world.borrow_mut();
-    world.arrive_until(NEVER);
     ends
-}
-
-fn next_turn(world: &RefCell<World>) -> Option<usize> {
-    let mut world = world.borrow_mut();
-    let (id, now) = world.agenda.earliest()?;
-    world.arrive_until(now);
-    world.open_turn(id);
-    Some(id)
 }
 
 /// A scope is the only safe way to a coroutine that borrows, so that many lanes are as many scopes

@@ -12,6 +12,8 @@ pub(crate) struct Server {
     /// Time for one line.
     service: Time,
     free: Time,
+    /// What one line adds to the load.
+    share: f64,
     /// Share of recent time that it was busy, and when that was computed.
     load: f64,
     seen: Time,
@@ -22,6 +24,7 @@ impl Server {
         Self {
             service,
             free: 0,
+            share: service as f64 / MEMORY,
             load: 0.0,
             seen: 0,
         }
@@ -32,21 +35,22 @@ impl Server {
     /// The wait is the longer of two: behind lines admitted before, and, above the knee, behind
     /// bursts that interleave with it: M/D/1 with batch arrivals. Only the four operations that
     /// IEEE 754 rounds exactly are used, so every machine computes the same times.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn admit(&mut self, at: Time, timing: &Timing) -> Time {
         let queued = self.free.saturating_sub(at);
         self.free = at.max(self.free) + self.service;
-        let elapsed = at.saturating_sub(self.seen) as f64;
+        // Signed, which converts in one instruction: no run lasts 106 days.
+        let elapsed = at.saturating_sub(self.seen) as i64 as f64;
         self.seen = self.seen.max(at);
-        self.load = (self.load + self.service as f64 / MEMORY) / (1.0 + elapsed / MEMORY);
+        self.load = (self.load + self.share) / (1.0 + elapsed / MEMORY);
+        if self.load <= timing.knee {
+            return queued;
+        }
         queued.max(self.burst_wait(timing))
     }
 
-    #[inline]
+    /// Above the knee.
     fn burst_wait(&self, timing: &Timing) -> Time {
-        if self.load <= timing.knee {
-            return 0;
-        }
         let idle = (1.0 - self.load).max(1e-3);
         let burst = self.service as f64 * timing.burst_lines;
         let wait = burst * (self.load - timing.knee) / (2.0 * idle);

@@ -46,19 +46,25 @@ impl Streams {
     }
 
     /// The lane accessed a line that was not in its first level.
+    #[inline(always)]
     pub(crate) fn access(&mut self, line: u32) {
         // A line looked at again and again, as polls do, is no stream.
-        if self.distance == 0 || self.last == line {
-            return;
+        if self.distance != 0 && self.last != line {
+            self.last = line;
+            self.follow(line);
         }
-        self.last = line;
-        let mut place = STREAMS;
-        for (index, &next) in self.next.iter().enumerate() {
-            if next == line {
-                place = index;
-            }
-        }
-        if place == STREAMS {
+    }
+
+    fn follow(&mut self, line: u32) {
+        // Four at a time, which become one comparison of vectors: mostly no stream goes on here.
+        let (fours, _) = self.next.as_chunks::<4>();
+        let in_four = |four: &[u32; 4]| four.map(|next| next == line) != [false; 4];
+        let place = if fours.iter().any(in_four) {
+            self.next.iter().rposition(|&next| next == line)
+        } else {
+            None
+        };
+        let Some(place) = place else {
             self.next[self.oldest] = line + 1;
             self.followed[self.oldest] = Stream {
                 frontier: line + 1,
@@ -66,7 +72,7 @@ impl Streams {
             };
             self.oldest = (self.oldest + 1) % STREAMS;
             return;
-        }
+        };
         self.next[place] = line + 1;
         let stream = &mut self.followed[place];
         stream.seen = (stream.seen + 1).min(CONFIDENCE);

@@ -58,6 +58,26 @@ impl Tags {
         true
     }
 
+    /// Whether the line is here; nothing moves.
+    #[inline]
+    pub(crate) fn holds(&self, line: u32) -> bool {
+        let start = self.start(line);
+        let Some(set) = self.lines.get(start..start + self.ways) else {
+            return false;
+        };
+        // Four at a time, which become one comparison of vectors.
+        let (fours, rest) = set.as_chunks::<4>();
+        let in_four = |four: &[u32; 4]| four.map(|tag| tag == line + 1) != [false; 4];
+        fours.iter().any(in_four) || rest.contains(&(line + 1))
+    }
+
+    /// Whether bringing the line in would drive another out.
+    pub(crate) fn is_full_for(&self, line: u32) -> bool {
+        let start = self.start(line);
+        let set = self.lines.get(start..start + self.ways);
+        set.is_some_and(|set| !set.contains(&NOTHING) && !set.contains(&(line + 1)))
+    }
+
     /// Brings a line in as the most recently used; returns the line that it drives out.
     #[inline(always)]
     pub(crate) fn insert(&mut self, line: u32) -> Option<u32> {
@@ -105,10 +125,12 @@ mod tests {
         for line in [1, 2, 3, 4] {
             assert_eq!(tags.insert(line), None);
         }
+        assert!(tags.is_full_for(5) && !tags.is_full_for(4));
         assert!(tags.touch(1));
         assert_eq!(tags.insert(5), Some(2));
         tags.remove(5);
-        assert!(!tags.touch(5));
+        assert!(!tags.touch(5) && !tags.holds(5) && tags.holds(1));
+        assert!(!tags.is_full_for(5));
         assert_eq!(tags.insert(6), None);
         assert_eq!(tags.insert(7), Some(3));
     }

@@ -127,7 +127,11 @@ impl Timing {
     }
 
     /// Which device holds a line.
+    #[inline(always)]
     pub(crate) fn device_of(&self, line: u32) -> usize {
+        if self.devices == 1 {
+            return 0;
+        }
         (u64::from(line) / self.interleave_lines % self.devices) as usize
     }
 }

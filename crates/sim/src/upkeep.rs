@@ -38,7 +38,7 @@ impl World {
         self.decide(id);
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;
-        let own = self.hosts[host].own.get_mut(&line);
+        let own = self.hosts[host].own.get_mut(line);
         let cached = own.and_then(|own| own.cached.as_mut());
         let dirty = cached.and_then(model::CachedLine::write_back);
         let complete = self.space_flush(id, dirty.is_some(), self.timing.burst_line);
@@ -79,15 +79,24 @@ impl World {
             return;
         }
         let turn = self.lanes[id].turn();
-        let own = self.hosts[host].own.get(&line);
+        let own = self.hosts[host].own.get(line);
         // By time, not by count: a lane that runs ahead may not have seen the last arrivals.
         let own = own.filter(|own| own.pending > 0 && own.pending_until > turn);
         if let Some(until) = own.map(|own| own.pending_until) {
+            let device = self.timing.device_of(line);
             let lane = &mut self.lanes[id];
-            lane.last_arrival = lane.last_arrival.max(until);
+            lane.await_arrival(device, until);
             let at = until + self.timing.response;
             lane.written.later(Done { at, queued: 0 });
         }
+    }
+
+    /// Whether a fence concerns nobody but its lane, and so needs no turn: nothing leaves the host
+    /// by it, and no later write of another lane has to stay behind it.
+    #[inline(always)]
+    pub(crate) fn fences_alone(&self, id: usize, fence: Fence) -> bool {
+        let waits = self.timing.writes == WriteMode::Synchronous;
+        fence == Fence::Load || (waits && self.lanes[id].combining.is_empty())
     }
 
     /// Begins a fence, at this lane's turn; returns when the writes that it waits for arrive.
@@ -145,9 +154,13 @@ impl World {
         let lane = &mut self.lanes[id];
         let (host, clock) = (lane.host, lane.clock);
         let arrival = std::mem::take(&mut lane.last_arrival);
-        if self.timing.writes == WriteMode::Posted {
-            for floor in &mut self.hosts[host].posted_floor {
-                *floor = (*floor).max(arrival);
+        if self.timing.writes != WriteMode::Synchronous {
+            let ordered = self.timing.writes == WriteMode::Posted;
+            let floors = self.hosts[host].posted_floor.iter_mut();
+            for (floor, posted) in floors.zip(&mut lane.posted_arrivals) {
+                // Unordered pods keep the order of each device by itself.
+                let own = std::mem::take(posted);
+                *floor = (*floor).max(if ordered { arrival } else { own });
             }
         }
         if let Some(recorder) = &mut self.recorder {

@@ -1,87 +1,55 @@
 //! The state of a simulated pod, and what every operation on it shares.
 
-use std::collections::{BinaryHeap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
-
 use fabric::{Discipline, Pod};
 use model::{CachedLine, Content};
 
 use crate::agenda::{Agenda, NEVER};
 use crate::host_memory::HostMemory;
 use crate::lane::{Done, Lane};
+use crate::lookahead::lookahead;
+use crate::own::{OwnLine, OwnLines, SHARED};
 use crate::pod::PodFile;
 use crate::record::{Kind, Recorder};
 use crate::region::Region;
 use crate::server::Server;
 use crate::tags::Tags;
 use crate::timing::{Time, Timing};
-use crate::write::DeviceWrite;
+use crate::transit::Transit;
 
 /// Line numbers from here on are lanes' own memory: they share the caches with the region.
 pub(crate) const PRIVATE_LINES: u32 = 1 << 31;
-
-/// A copy that several lanes of its host have read since one wrote it.
-pub(crate) const SHARED: u32 = u32::MAX;
-
-/// Bytes of its own that a host has for a line.
-#[derive(Clone, Debug)]
-pub(crate) struct OwnLine {
-    /// The copy; none while only a write of it is still on its way.
-    pub cached: Option<CachedLine>,
-    /// The lane that wrote it last, or [`SHARED`].
-    pub owner: u32,
-    /// Writes of it on their way to the device.
-    pub pending: u32,
-    /// When the last of them arrives.
-    pub pending_until: Time,
-}
-
-impl OwnLine {
-    pub(crate) fn of(cached: Option<CachedLine>, owner: u32) -> Self {
-        Self {
-            cached,
-            owner,
-            pending: 0,
-            pending_until: 0,
-        }
-    }
-}
-
-/// Line numbers are spread by one multiplication.
-#[derive(Default)]
-pub(crate) struct LineHasher(u64);
-
-impl Hasher for LineHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    #[inline(always)]
-    fn write_u32(&mut self, line: u32) {
-        self.0 = (self.0 ^ u64::from(line)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 ^= self.0 >> 32;
-    }
-}
-
-pub(crate) type LineMap<T> = HashMap<u32, T, BuildHasherDefault<LineHasher>>;
 
 /// What the lanes of one host share.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub shared: Tags,
-    pub own: LineMap<OwnLine>,
+    pub own: OwnLines,
     pub read_link: Server,
     pub write_link: Server,
     pub memory: HostMemory,
     /// Before which no write that leaves this host now may arrive, by device: posted pods keep
     /// fence order.
     pub posted_floor: Vec<Time>,
+}
+
+/// Until when the lane whose turn it is may go on by itself: until any other lane of its coherence
+/// domain, and of the pod, has something to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    /// For hits in lines that it holds.
+    pub hits: Time,
+    pub host: Time,
+    pub pod: Time,
+}
+
+impl Until {
+    fn always(at: Time) -> Self {
+        Self {
+            hits: at,
+            host: at,
+            pod: at,
+        }
+    }
 }
 
 /// A simulated pod.
@@ -96,7 +64,10 @@ pub(crate) struct World {
     pub lanes: Vec<Lane>,
     pub devices: Vec<Server>,
     pub agenda: Agenda,
-    pub writes: BinaryHeap<DeviceWrite>,
+    pub until: Until,
+    /// See [`lookahead`].
+    pub lookahead: Time,
+    pub writes: Transit,
     /// Lanes go on by themselves while nobody can interfere; otherwise every operation waits for
     /// its turn.
     pub run_ahead: bool,
@@ -115,17 +86,22 @@ impl World {
         let shared = &file.cache[2];
         let host = || Host {
             shared: Tags::new(shared.size_bytes, shared.ways),
-            own: LineMap::default(),
+            own: OwnLines::default(),
             read_link: Server::new(timing.read_line),
             write_link: Server::new(timing.write_line),
             memory: HostMemory::new(timing.dram_line),
             posted_floor: vec![0; timing.devices as usize],
         };
         let seats = pod.seats().enumerate();
+        let lookahead = lookahead(&timing, pod.lanes);
         let lanes = seats
-            .map(|(lane, seat)| Lane::new(seat.host as usize, lane as u64, file, &timing, seed))
+            .map(|(lane, seat)| Lane {
+                takes_from: lookahead,
+                ..Lane::new(seat.host as usize, lane as u64, file, &timing, seed)
+            })
             .collect();
         Self {
+            lookahead,
             pod,
             discipline,
             region_lines: PRIVATE_LINES,
@@ -134,7 +110,8 @@ impl World {
             lanes,
             devices: vec![Server::new(timing.device_line); timing.devices as usize],
             agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize),
-            writes: BinaryHeap::new(),
+            until: Until::always(0),
+            writes: Transit::default(),
             run_ahead: true,
             down: false,
             progress: 0,
@@ -144,17 +121,39 @@ impl World {
         }
     }
 
-    /// Lane `id` goes on: until when may it do so by itself?
+    /// Whose turn it is now: everything before has been simulated. None when all lanes have ended.
     #[inline]
-    pub(crate) fn open_turn(&mut self, id: usize) {
-        self.lanes[id].horizon = if !self.run_ahead {
-            0
-        } else if self.timing.coherent {
-            // Hardware coherence makes the pod one domain: any lane may take a line away.
-            self.agenda.rivals(id)
+    pub(crate) fn next_turn(&mut self) -> Option<usize> {
+        let next = self.agenda.next()?;
+        self.arrive_until(next.time);
+        // Hardware coherence makes the pod one domain: any lane may take a line away.
+        let host = if self.timing.coherent {
+            next.pod
         } else {
-            self.agenda.host_rivals(id)
+            next.host
         };
+        self.until = if self.run_ahead {
+            Until {
+                hits: host,
+                host,
+                pod: next.pod,
+            }
+        } else {
+            Until::always(0)
+        };
+        Some(next.lane)
+    }
+
+    /// A lane has ended.
+    pub(crate) fn leave(&mut self, id: usize) {
+        self.agenda.set(id, NEVER);
+        self.lanes[id].takes_from = NEVER;
+    }
+
+    /// A lane has failed: the others are unwound, and nobody waits for anybody any more.
+    pub(crate) fn tear_down(&mut self) {
+        self.down = true;
+        self.until = Until::always(NEVER);
     }
 
     /// The lane does nothing until `until`.
@@ -193,10 +192,16 @@ impl World {
         let holders = self.region.holders(line);
         let bit = 1u64 << host;
         if holders.own & bit != 0 {
-            let own = self.hosts[host].own.get(&line)?;
-            return own.cached.as_ref().map(|cached| &cached.content);
+            return self.hosts[host].own.get(line)?.content();
         }
         (holders.mirror & bit != 0).then(|| self.region.content(line))
+    }
+
+    /// Whether the host has a copy.
+    #[inline(always)]
+    pub(crate) fn has_copy(&self, host: usize, line: u32) -> bool {
+        let holders = self.region.holders(line);
+        (holders.mirror | holders.own) & (1 << host) != 0 && self.copy(host, line).is_some()
     }
 
     /// Where a line is found from a lane of its host, and what that costs; it moves nearer.
@@ -216,7 +221,7 @@ impl World {
     }
 
     /// The host's shared level takes a line in, and loses another.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn keep(&mut self, id: usize, line: u32) {
         let host = self.lanes[id].host;
         if let Some(victim) = self.hosts[host].shared.insert(line) {
@@ -240,19 +245,18 @@ impl World {
     #[inline]
     pub(crate) fn drop_copy(&mut self, host: usize, line: u32) -> Option<Content> {
         let bit = 1u64 << host;
-        let holders = self.region.holders(line);
-        if (holders.mirror | holders.own) & bit == 0 {
-            return None;
-        }
-        self.region.holders_mut(line).mirror &= !bit;
+        let holders = self.region.holders_mut(line);
+        holders.mirror &= !bit;
         if holders.own & bit == 0 {
             return None;
         }
-        let own = self.hosts[host].own.get_mut(&line);
+        let lines = &mut self.hosts[host].own;
+        let own = lines.get_mut(line);
         let own = own.expect("a host with the own bit has bytes of the line");
         let dirty = own.cached.take().and_then(CachedLine::flush);
         if own.pending == 0 && dirty.is_none() {
-            self.forget_own(host, line);
+            lines.remove(line);
+            holders.own &= !bit;
         }
         dirty
     }
@@ -260,17 +264,17 @@ impl World {
     /// The host has no bytes of its own for the line any more.
     #[inline]
     pub(crate) fn forget_own(&mut self, host: usize, line: u32) {
-        self.hosts[host].own.remove(&line);
+        self.hosts[host].own.remove(line);
         self.region.holders_mut(line).own &= !(1 << host);
     }
 
-    /// Puts bytes of its own for the line at a host.
+    /// A host without bytes of its own for the line will have some on their way.
     #[inline]
-    pub(crate) fn insert_own(&mut self, host: usize, line: u32, own: OwnLine) {
+    pub(crate) fn insert_own(&mut self, host: usize, line: u32) -> &mut OwnLine {
         let holders = self.region.holders_mut(line);
         holders.own |= 1 << host;
         holders.mirror &= !(1 << host);
-        self.hosts[host].own.insert(line, own);
+        self.hosts[host].own.insert(line, None, SHARED)
     }
 
     /// When a write of this host's own that is still on its way lets a read of the line through.
@@ -279,7 +283,7 @@ impl World {
         if self.region.holders(line).own & (1 << host) == 0 {
             return None;
         }
-        let own = self.hosts[host].own.get(&line)?;
+        let own = self.hosts[host].own.get(line)?;
         (own.cached.is_none() && own.pending > 0).then_some(own.pending_until)
     }
 

@@ -1,57 +1,15 @@
 //! Stores, and what travels from a host to the device.
 
-use std::cmp::Ordering;
-
 use fabric::Line;
 use model::{Access, CachedLine, Content, WriteMode};
 
 use crate::lane::{Combining, Done};
+use crate::own::SHARED;
 use crate::record::Kind;
+use crate::region::Page;
 use crate::timing::Time;
-use crate::world::{OwnLine, SHARED, World};
-
-/// A write on its way to the device.
-#[derive(Clone, Debug)]
-pub(crate) struct DeviceWrite {
-    pub arrival: Time,
-    pub lane: usize,
-    /// The lane's count: tells writes of one moment apart, whatever order they were sent in.
-    pub number: u64,
-    pub issued: Time,
-    pub line: u32,
-    pub content: Content,
-    pub bytes: u64,
-    pub queued: Time,
-    /// Whether the lane's next fence waits for it: not for an eviction.
-    pub awaited: bool,
-}
-
-impl DeviceWrite {
-    fn key(&self) -> (Time, usize, u64) {
-        (self.arrival, self.lane, self.number)
-    }
-}
-
-impl PartialEq for DeviceWrite {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for DeviceWrite {}
-
-impl PartialOrd for DeviceWrite {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for DeviceWrite {
-    /// The earliest is the greatest: heaps give the greatest first.
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
+use crate::transit::{DeviceWrite, Route};
+use crate::world::{Host, World};
 
 /// How a lane comes to own a line.
 #[derive(Clone, Copy, Debug)]
@@ -68,14 +26,15 @@ impl World {
     pub(crate) fn store_first_level(&mut self, id: usize, at: Access, bits: u64) -> bool {
         let lane = &mut self.lanes[id];
         let line = at.line().0 as u32;
-        let idle = lane.runs_ahead() && lane.combining.is_empty() && lane.decided <= lane.clock;
+        let turn = lane.turn() < self.until.hits;
+        let idle = turn && lane.combining.is_empty() && lane.decided <= lane.clock;
         if !idle || !lane.l1.touch(line) {
             return false;
         }
         if self.region.holders(line).own & lane.bit == 0 {
             return false;
         }
-        let own = self.hosts[lane.host].own.get_mut(&line);
+        let own = self.hosts[lane.host].own.get_mut(line);
         let Some(own) = own.filter(|own| own.owner == id as u32) else {
             return false;
         };
@@ -89,20 +48,21 @@ impl World {
         true
     }
 
-    /// Begins to make this lane the owner of a line, at its turn.
-    pub(crate) fn begin_owning(&mut self, id: usize, line: Line) -> Owning {
+    /// Begins to make this lane the owner of a line, at its turn; `claimed` if another lane of the
+    /// host held it.
+    pub(crate) fn begin_owning(&mut self, id: usize, line: Line, claimed: bool) -> Owning {
         let line = self.check_line(line.0);
         self.decide(id);
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;
-        if self.copy(host, line).is_none() || self.others_hold(host, line) {
+        if !self.has_copy(host, line) || self.others_hold(host, line) {
             let at = self.lanes[id].stores.admit(self.lanes[id].clock);
             self.wait(id, Done { at, queued: 0 }, Kind::Publish);
             return Owning::Miss(self.issue_miss(id));
         }
         let mut latency = self.nearest_level(id, line);
-        let own = self.hosts[host].own.get(&line);
-        if own.is_some_and(|own| own.owner != id as u32 && own.owner != SHARED) {
+        let own = self.hosts[host].own.get(line);
+        if claimed || own.is_some_and(|own| own.owner != id as u32 && own.owner != SHARED) {
             latency = latency.max(self.timing.lane_transfer);
         }
         self.own_copy(host, line, id as u32);
@@ -159,7 +119,7 @@ impl World {
     pub(crate) fn owned(&mut self, id: usize, at: Access) -> &mut CachedLine {
         let own = self.hosts[self.lanes[id].host]
             .own
-            .get_mut(&(at.line().0 as u32));
+            .get_mut(at.line().0 as u32);
         let cached = own.and_then(|own| own.cached.as_mut());
         cached.expect("owning a line brought it here, and nobody ran since")
     }
@@ -197,7 +157,12 @@ impl World {
         self.decide(id);
         let host = self.lanes[id].host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
-        if self.drop_copy(host, line).is_some() && self.hosts[host].own[&line].pending == 0 {
+        if self.drop_copy(host, line).is_some()
+            && self.hosts[host]
+                .own
+                .get(line)
+                .is_some_and(|own| own.pending == 0)
+        {
             self.forget_own(host, line);
         }
         self.lanes[id].combining.retain(|entry| entry.line != line);
@@ -222,12 +187,15 @@ impl World {
     }
 
     /// Sends what this lane has combined for `line`, if anything.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_out_combined(&mut self, id: usize, line: u32) {
-        let combining = &mut self.lanes[id].combining;
-        if combining.is_empty() {
-            return;
+        if !self.lanes[id].combining.is_empty() {
+            self.write_out_line(id, line);
         }
+    }
+
+    fn write_out_line(&mut self, id: usize, line: u32) {
+        let combining = &mut self.lanes[id].combining;
         if let Some(place) = combining.iter().position(|entry| entry.line == line) {
             let entry = combining.remove(place);
             self.send_nt(id, &entry);
@@ -235,9 +203,12 @@ impl World {
     }
 
     /// Sends everything that this lane has combined, oldest first.
+    #[inline(always)]
     pub(crate) fn write_out_all(&mut self, id: usize) {
-        for entry in std::mem::take(&mut self.lanes[id].combining) {
-            self.send_nt(id, &entry);
+        if !self.lanes[id].combining.is_empty() {
+            for entry in std::mem::take(&mut self.lanes[id].combining) {
+                self.send_nt(id, &entry);
+            }
         }
     }
 
@@ -278,9 +249,6 @@ impl World {
             });
             return;
         }
-        if self.region.holders(line).own & (1 << host) == 0 {
-            self.insert_own(host, line, OwnLine::of(None, SHARED));
-        }
         // Never into the past of what the others have seen, and two writes of one host to one line
         // arrive in their order.
         let mut arrival = (arrival + queued).max(self.lanes[id].turn() + 1);
@@ -288,52 +256,64 @@ impl World {
             arrival =
                 (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
         }
-        let own = self.hosts[host].own.get_mut(&line);
-        let own = own.expect("inserted just above, or there before");
+        let own = match self.hosts[host].own.get_mut(line) {
+            Some(own) => own,
+            None => self.insert_own(host, line),
+        };
         let arrival = arrival.max(own.pending_until + 1);
         own.pending += 1;
         own.pending_until = arrival;
         let lane = &mut self.lanes[id];
         lane.sent += 1;
         if awaited {
-            lane.last_arrival = lane.last_arrival.max(arrival);
+            lane.await_arrival(device, arrival);
         }
-        self.writes.push(DeviceWrite {
+        let route = Route {
             arrival,
             lane: id,
             number: lane.sent,
             issued,
             line,
-            content,
-            bytes,
             queued,
             awaited,
+        };
+        self.writes.push(DeviceWrite {
+            route,
+            content,
+            bytes,
         });
     }
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
     pub(crate) fn arrive_until(&mut self, now: Time) {
-        while self.writes.peek().is_some_and(|write| write.arrival <= now) {
-            let write = self.writes.pop().expect("peeked just above");
-            self.arrive(&write);
+        while self.writes.next_arrival() <= now
+            && let Some(slot) = self.writes.pop()
+        {
+            self.arrive(slot);
         }
     }
 
     #[inline]
-    fn arrive(&mut self, write: &DeviceWrite) {
+    fn arrive(&mut self, slot: usize) {
+        let write = self.writes[slot].route;
         let line = write.line;
         let host = self.lanes[write.lane].host;
         let bit = 1u64 << host;
         let device = self.timing.device_of(line);
         let waited = self.devices[device].admit(write.arrival, &self.timing);
-        self.leave_stale(host, line);
-        self.region.merge(line, &write.content, write.bytes);
-        self.region.holders_mut(line).unread = !bit;
-        let own = self.hosts[host].own.get_mut(&line);
+        let page = self.region.page_mut(line);
+        leave_stale(page, &mut self.hosts, bit, line);
+        let sent = &self.writes[slot];
+        page.merge(line, &sent.content, sent.bytes);
+        let holders = page.holders_mut(line);
+        holders.unread = !bit;
+        let lines = &mut self.hosts[host].own;
+        let own = lines.get_mut(line);
         let own = own.expect("a write on its way keeps its line's entry");
         own.pending -= 1;
         if own.pending == 0 && own.cached.is_none() {
-            self.forget_own(host, line);
+            lines.remove(line);
+            holders.own &= !bit;
         }
         let done = Done {
             at: write.arrival + waited + self.timing.response,
@@ -344,19 +324,22 @@ impl World {
         }
         self.progress = self.progress.max(write.arrival);
         if let Some(recorder) = &mut self.recorder {
-            recorder.arrived(write, write.arrival + waited);
+            recorder.arrived(&write, write.arrival + waited);
         }
     }
+}
 
-    /// Hosts whose copies equalled the device's old content keep that: now they are stale.
-    #[inline]
-    fn leave_stale(&mut self, writer: usize, line: u32) {
-        let mut left = self.region.holders(line).mirror & !(1 << writer);
-        while left != 0 {
-            let host = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let stale = CachedLine::fetched(*self.region.content(line));
-            self.insert_own(host, line, OwnLine::of(Some(stale), SHARED));
-        }
+/// Hosts whose copies equalled the device's old content keep that: now they are stale.
+#[inline(always)]
+fn leave_stale(page: &mut Page, hosts: &mut [Host], writer: u64, line: u32) {
+    let holders = page.holders_mut(line);
+    let mut left = holders.mirror & !writer;
+    holders.mirror &= writer;
+    holders.own |= left;
+    while left != 0 {
+        let host = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let stale = CachedLine::fetched(*page.content(line));
+        hosts[host].own.insert(line, Some(stale), SHARED);
     }
 }

@@ -12,8 +12,13 @@ use model::litmus;
 use sim::pod::PodFile;
 use sim::{Sim, pod};
 
-fn posted(mode: WriteMode) -> PodFile {
+/// The two lines of a litmus program are 128 bytes apart: with two devices, on one each.
+const INTERLEAVE_BYTES: u64 = 128;
+
+fn posted(mode: WriteMode, devices: u32) -> PodFile {
     let mut file = pod::load("sc26-four-host").expect("built in");
+    file.device.count.value = devices;
+    file.device.interleave_bytes.value = INTERLEAVE_BYTES;
     mode.name().clone_into(&mut file.write_mode.value);
     if mode != WriteMode::Synchronous {
         file.fence.posted_hold_ns.value = 900.0;
@@ -39,9 +44,16 @@ const SKEWS: [[u32; 4]; 12] = [
 
 #[test]
 fn simulated_outcomes_are_allowed() {
-    for mode in [WriteMode::Synchronous, WriteMode::Posted] {
-        let file = posted(mode);
-        for (name, program) in litmus::all(mode) {
+    for (mode, devices) in [
+        (WriteMode::Synchronous, 1),
+        (WriteMode::Posted, 1),
+        (WriteMode::PostedUnordered, 1),
+        (WriteMode::PostedUnordered, 2),
+    ] {
+        let file = posted(mode, devices);
+        for (name, mut program) in litmus::all(mode) {
+            program.shape.devices = u64::from(devices);
+            program.shape.interleave_bytes = INTERLEAVE_BYTES;
             // Held writes multiply states; these are the programs that they can change.
             let decides = name.starts_with("mp") || name == "sb+mfence";
             if mode != WriteMode::Synchronous && !decides {
@@ -67,7 +79,10 @@ fn simulated_outcomes_are_allowed() {
                 seen.insert(Outcome { loads, memory });
             }
             let forbidden: Vec<_> = seen.difference(&allowed).collect();
-            assert!(forbidden.is_empty(), "{name} ({mode}): {forbidden:?}");
+            assert!(
+                forbidden.is_empty(),
+                "{name} ({mode}, {devices} devices): {forbidden:?}"
+            );
         }
     }
 }
@@ -81,7 +96,7 @@ fn likely_hazards_appear() {
             discipline: Discipline::DEFAULT,
             host_bytes: 0,
         };
-        let sim = Sim::new(posted(WriteMode::Synchronous), setting.pod);
+        let sim = Sim::new(posted(WriteMode::Synchronous, 1), setting.pod);
         let lanes = Litmus {
             program,
             skews: skews.to_vec(),

@@ -20,6 +20,8 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (word.clone(), any::<bool>()).prop_map(|(word, opt)| Act::Flush(word, opt)),
         1 => (0u8..3).prop_map(Act::Fence),
         1 => (word.clone(), 1usize..48).prop_map(|(word, len)| Act::ReadInto(word, len)),
+        3 => (word.clone(), 1u32..60).prop_map(|(word, times)| Act::Dwell(word, times)),
+        1 => (word.clone(), 1u32..60).prop_map(|(word, times)| Act::Scribble(word, times)),
         2 => (word.clone(), word.clone()).prop_map(|(a, b)| Act::Observe(a, b)),
         2 => word.clone().prop_map(Act::Publish),
         1 => word.clone().prop_map(Act::Add),
@@ -55,12 +57,13 @@ proptest! {
         mode in prop::sample::select(vec!["synchronous", "posted", "posted-unordered"]),
         name in prop::sample::select(vec!["sc26-four-host", "coherent-four-host"]),
         small in any::<bool>(),
+        lanes in prop::sample::select(vec![1, 2, 3, 6]),
     ) {
         let mut arena = Arena::new();
         let words = arena.slice("test.words", 48);
         let shared = arena.host_shared("test.shared", 16);
-        let random = Random { words, shared, acts, lanes: 2 };
-        let pod = Pod::new(3, 2);
+        let random = Random { words, shared, acts, lanes };
+        let pod = Pod::new(6 / lanes, lanes);
         let setting = Setting {
             pod,
             discipline: Discipline::DEFAULT,

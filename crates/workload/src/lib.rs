@@ -21,5 +21,5 @@ mod params;
 mod worker;
 
 pub use contract::{Mismatch, Outcome, Series, Verified, Workload};
-pub use params::{ParamError, Params, nearest, read_params, suggestion};
+pub use params::{ParamError, Params, read_params};
 pub use worker::Worker;

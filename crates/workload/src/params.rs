@@ -1,5 +1,6 @@
 //! A workload's knobs: typed, with defaults, and strict about names.
 
+use fabric::{nearest, suggestion};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -37,12 +38,6 @@ pub enum ParamError {
         /// What was expected.
         why: String,
     },
-}
-
-/// What an error says of the nearest name, or nothing where none is near.
-pub fn suggestion(near: Option<&str>) -> String {
-    near.map(|near| format!(" (did you mean `{near}`?)"))
-        .unwrap_or_default()
 }
 
 /// Reads one cell of a sweep into typed parameters; what is not given keeps its default.
@@ -93,15 +88,6 @@ pub fn read_params<T: Params>(
 fn meant(value: &Value, error: &str) -> Option<String> {
     let (_, expected) = error.split_once("expected ")?;
     nearest(value.as_str()?, expected.split('`').skip(1).step_by(2))
-}
-
-/// The name among `known` nearest to `word`, if one is near enough to be meant.
-pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<String> {
-    known
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|&(distance, name)| distance <= name.len().max(word.len()) / 2)
-        .min()
-        .map(|(_, name)| name.to_owned())
 }
 
 #[cfg(test)]

@@ -14,6 +14,10 @@ pub(crate) enum Act {
     Flush(usize, bool),
     Fence(u8),
     ReadInto(usize, usize),
+    /// Loads of a line, again and again: hits, mostly.
+    Dwell(usize, u32),
+    /// Stores into a line, again and again.
+    Scribble(usize, u32),
     Observe(usize, usize),
     Publish(usize),
     Add(usize),
@@ -79,6 +83,17 @@ impl Random {
                 let mut words = vec![0; len.min(self.words.len() - first)];
                 port.read_into(self.words.at(first), &mut words);
                 seen.extend(words);
+            }
+            Act::Dwell(word, times) => {
+                let sum = (0..times)
+                    .map(|_| port.load(at(word)))
+                    .fold(0, u64::wrapping_add);
+                seen.push(sum);
+            }
+            Act::Scribble(word, times) => {
+                for value in 0..times {
+                    port.store(at(word), u64::from(value));
+                }
             }
             Act::Observe(first, second) => {
                 port.observe_each(&[at(first).line(), at(second).line()]);
