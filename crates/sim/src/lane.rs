@@ -161,7 +161,7 @@ impl Lane {
             stores: Window::new(timing.store_buffer),
             l1: tags(0),
             l2: tags(1),
-            streams: Streams::new(timing.stream_lines),
+            streams: Streams::new(timing.stream_distance),
             batch: Batch::default(),
             combining: Vec::new(),
             host_lines: [(u32::MAX, 0); 16],

@@ -77,8 +77,11 @@ impl Streams {
         let stream = &mut self.followed[place];
         stream.seen = (stream.seen + 1).min(CONFIDENCE);
         stream.frontier = stream.frontier.max(line + 1);
-        // Half a distance at a time: one look at the device for many lines.
-        if stream.seen == CONFIDENCE && stream.frontier <= line + self.distance / 2 {
+        // Some lines at a time: fewer looks at the device, and never much less in flight than the
+        // distance. With half a distance at a time one lane read 4.4 GB/s of the 6.6 from which
+        // the distance was derived.
+        let most = self.distance - self.distance / 16;
+        if stream.seen == CONFIDENCE && stream.frontier <= line + most {
             let end = line + 1 + self.distance;
             self.wanted = Some((stream.frontier, end));
             stream.frontier = end;
@@ -114,19 +117,15 @@ mod tests {
 
     #[test]
     fn two_consecutive_lines_are_a_stream() {
-        let mut streams = Streams::new(8);
+        let mut streams = Streams::new(32);
         streams.access(10);
         assert_eq!(streams.take_wanted(), None);
         streams.access(11);
-        assert_eq!(streams.take_wanted(), Some((12, 20)));
-        for line in 12..15 {
-            streams.access(line);
-            assert!(!streams.wants(), "line {line}");
-        }
-        for line in 15..17 {
-            streams.access(line);
-        }
-        assert_eq!(streams.take_wanted(), Some((20, 25)));
+        assert_eq!(streams.take_wanted(), Some((12, 44)));
+        streams.access(12);
+        assert!(!streams.wants(), "one line at a time would be a look each");
+        streams.access(13);
+        assert_eq!(streams.take_wanted(), Some((44, 46)));
         streams.access(500);
         assert!(!streams.wants());
     }

@@ -17,6 +17,15 @@ fn ps(ns: f64) -> Time {
     (ns * 1e3).round() as Time
 }
 
+/// The lines that prefetchers add to a lane's own misses: a stream keeps both in flight, since its
+/// accesses, once it runs, are no misses.
+fn stream_distance(pod: &PodFile) -> u32 {
+    match pod.core.stream_lines.value {
+        0 => 0,
+        added => added + pod.core.misses_in_flight.value,
+    }
+}
+
 /// What everything costs.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
@@ -52,7 +61,8 @@ pub(crate) struct Timing {
     pub fence_load: Time,
     pub posted_hold: Time,
     pub misses: usize,
-    pub stream_lines: u32,
+    /// Lines that a stream keeps in flight; 0 without a prefetcher.
+    pub stream_distance: u32,
     pub adjacent_line: bool,
     pub store_buffer: usize,
     pub write_combining: usize,
@@ -110,7 +120,7 @@ impl Timing {
             fence_load: ps(pod.fence.load_ns.value),
             posted_hold: ps(pod.fence.posted_hold_ns.value),
             misses: pod.core.misses_in_flight.value.max(1) as usize,
-            stream_lines: pod.core.stream_lines.value,
+            stream_distance: stream_distance(pod),
             adjacent_line: pod.core.adjacent_line.value,
             store_buffer: pod.core.store_buffer.value.max(1) as usize,
             write_combining: pod.core.write_combining.value.max(1) as usize,
