@@ -170,7 +170,7 @@ impl World {
         let lane = &mut self.lanes[id];
         lane.l1.insert(line);
         lane.l2.insert(line);
-        lane.streams.access(line);
+        lane.streams.access(line, lane.clock);
         lane.misses.occupy(done.at);
         lane.ready.later(done);
         if how == Use::Streamed {

@@ -16,6 +16,8 @@ const CONFIDENCE: u8 = 2;
 struct Stream {
     /// First line not yet asked for.
     frontier: u32,
+    /// First line asked for that may still be on its way.
+    landed: u32,
     seen: u8,
 }
 
@@ -47,15 +49,15 @@ impl Streams {
 
     /// The lane accessed a line that was not in its first level.
     #[inline(always)]
-    pub(crate) fn access(&mut self, line: u32) {
+    pub(crate) fn access(&mut self, line: u32, now: Time) {
         // A line looked at again and again, as polls do, is no stream.
         if self.distance != 0 && self.last != line {
             self.last = line;
-            self.follow(line);
+            self.follow(line, now);
         }
     }
 
-    fn follow(&mut self, line: u32) {
+    fn follow(&mut self, line: u32, now: Time) {
         // Four at a time, which become one comparison of vectors: mostly no stream goes on here.
         let (fours, _) = self.next.as_chunks::<4>();
         let in_four = |four: &[u32; 4]| four.map(|next| next == line) != [false; 4];
@@ -68,21 +70,31 @@ impl Streams {
             self.next[self.oldest] = line + 1;
             self.followed[self.oldest] = Stream {
                 frontier: line + 1,
+                landed: line + 1,
                 seen: 1,
             };
             self.oldest = (self.oldest + 1) % STREAMS;
             return;
         };
         self.next[place] = line + 1;
-        let stream = &mut self.followed[place];
+        let mut stream = self.followed[place];
         stream.seen = (stream.seen + 1).min(CONFIDENCE);
         stream.frontier = stream.frontier.max(line + 1);
-        // Some lines at a time: fewer looks at the device, and never much less in flight than the
-        // distance. With half a distance at a time one lane read 4.4 GB/s of the 6.6 from which
-        // the distance was derived.
-        let most = self.distance - self.distance / 16;
-        if stream.seen == CONFIDENCE && stream.frontier <= line + most {
-            let end = line + 1 + self.distance;
+        if stream.seen == CONFIDENCE {
+            self.run_ahead(&mut stream, line, now);
+        }
+        self.followed[place] = stream;
+    }
+
+    /// Asks for what keeps a distance of lines in flight, and no line farther ahead of its reader.
+    /// Some lines at a time: fewer looks at the device, and never much less in flight.
+    fn run_ahead(&mut self, stream: &mut Stream, line: u32, now: Time) {
+        let on_its_way = |line| self.arrival(line).is_some_and(|ready| ready > now);
+        while stream.landed < stream.frontier && !on_its_way(stream.landed) {
+            stream.landed += 1;
+        }
+        let end = stream.landed.min(line + 1) + self.distance;
+        if stream.frontier + self.distance / 16 <= end {
             self.wanted = Some((stream.frontier, end));
             stream.frontier = end;
         }
@@ -118,15 +130,30 @@ mod tests {
     #[test]
     fn two_consecutive_lines_are_a_stream() {
         let mut streams = Streams::new(32);
-        streams.access(10);
+        streams.access(10, 0);
         assert_eq!(streams.take_wanted(), None);
-        streams.access(11);
+        streams.access(11, 0);
         assert_eq!(streams.take_wanted(), Some((12, 44)));
-        streams.access(12);
+        streams.access(12, 0);
         assert!(!streams.wants(), "one line at a time would be a look each");
-        streams.access(13);
+        streams.access(13, 0);
         assert_eq!(streams.take_wanted(), Some((44, 46)));
-        streams.access(500);
+        streams.access(500, 0);
         assert!(!streams.wants());
+    }
+
+    #[test]
+    fn no_more_than_the_distance_is_in_flight() {
+        let mut streams = Streams::new(32);
+        streams.access(10, 0);
+        streams.access(11, 0);
+        let (from, to) = streams.take_wanted().expect("a stream");
+        (from..to).for_each(|line| streams.fill(line, 100 + Time::from(line)));
+        for line in 12..20 {
+            streams.access(line, 50);
+            assert!(!streams.wants(), "line {line}: all 32 are on their way");
+        }
+        streams.access(20, 115);
+        assert_eq!(streams.take_wanted(), Some((44, 48)), "four have arrived");
     }
 }

@@ -210,7 +210,7 @@ impl World {
         if lane.l1.touch(line) {
             return self.timing.levels[0];
         }
-        lane.streams.access(line);
+        lane.streams.access(line, lane.clock);
         lane.l1.insert(line);
         if lane.l2.touch(line) {
             return self.timing.levels[1];

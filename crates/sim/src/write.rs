@@ -100,7 +100,7 @@ impl World {
         lane.l1.insert(line);
         lane.l2.insert(line);
         // Reads for ownership make streams as loads do.
-        lane.streams.access(line);
+        lane.streams.access(line, lane.clock);
         lane.misses.occupy(done.at);
         Ok(done)
     }
