@@ -67,8 +67,8 @@ pub trait Substrate {
         Vec::new()
     }
 
-    /// Whether every run starts with a region of zeroes that no host holds a line of, as memory made
-    /// for the run does: then nobody has to clear it. A device keeps what the last run left.
+    /// Whether every run starts with a region of zeroes that no host holds a line of, as memory
+    /// made for the run does: then nobody has to clear it. A device keeps what the last run left.
     fn starts_blank(&self) -> bool {
         false
     }

@@ -30,8 +30,9 @@ impl World {
     /// Serves a load from the lane's first level, if it is there and nobody may interfere.
     #[inline(always)]
     pub(crate) fn load_first_level(&mut self, id: usize, at: Access, how: Use) -> Option<u64> {
+        // No cache holds a line beyond any region: the slow path refuses it.
+        let line = u32::try_from(at.line().0).ok()?;
         let lane = &mut self.lanes[id];
-        let line = at.line().0 as u32;
         if lane.turn() >= self.until.hits || !lane.combining.is_empty() || !lane.l1.touch(line) {
             return None;
         }

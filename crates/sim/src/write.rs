@@ -24,8 +24,10 @@ impl World {
     /// Stores into a line that this lane already owns, if nobody may interfere.
     #[inline(always)]
     pub(crate) fn store_first_level(&mut self, id: usize, at: Access, bits: u64) -> bool {
+        let Ok(line) = u32::try_from(at.line().0) else {
+            return false;
+        };
         let lane = &mut self.lanes[id];
-        let line = at.line().0 as u32;
         let turn = lane.turn() < self.until.hits;
         let idle = turn && lane.combining.is_empty() && lane.decided <= lane.clock;
         if !idle || !lane.l1.touch(line) {

@@ -103,11 +103,3 @@ fn a_region_that_every_host_reads_takes_at_most_four_times_its_size() {
 
 /// Touched of a lane's stack, in whole pages, with what it keeps beside.
 const STACK_BYTES: u64 = 48 << 10;
-
-#[test]
-#[ignore = "takes a minute or two, optimized"]
-fn sixty_four_hosts_of_one_gibibyte_fit_in_four() {
-    let file = pod::load("sc26-four-host").expect("built in");
-    sweep(&file, Pod::new(64, 4), 1 << 30, 1);
-    assert!(peak() < 4 << 30, "{} MiB", peak() >> 20);
-}

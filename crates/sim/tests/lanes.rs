@@ -128,6 +128,27 @@ fn an_access_beyond_the_region_is_a_panic() {
     assert!(text.contains("outside the region of 4096 bytes"), "{text}");
 }
 
+/// Line 2^32 has the low bits of line 0, which the lane holds.
+struct ForgesFar;
+
+impl Program for ForgesFar {
+    type Out = u64;
+
+    fn lane<P: HostAtomics>(&self, _: Seat, port: &P) -> u64 {
+        let all = Arena::new().slice::<u64>("test.all", 1 << 36);
+        port.load(all.at(0)) + port.load(all.at(1 << 35))
+    }
+}
+
+#[test]
+fn an_access_beyond_any_region_is_no_hit() {
+    let setting = setting(1, 1);
+    let text = panic_of(|| {
+        sim(setting.pod).run(&setting, &NoWatch, &ForgesFar);
+    });
+    assert!(text.contains("offset 0x4000000000 is outside"), "{text}");
+}
+
 /// Lanes of one host count on a shared word; each value is handed out once.
 struct Counts;
 

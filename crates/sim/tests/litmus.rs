@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 
 use common::programs::Litmus;
 use fabric::{Discipline, NoWatch, Pod, Setting, Substrate};
-use model::WriteMode;
-use model::explore::{Outcome, Pruning, outcomes};
-use model::litmus;
+use model::explore::{Outcome, Program, Pruning, outcomes};
+use model::{Shape, WriteMode, litmus};
 use sim::pod::PodFile;
 use sim::{Sim, pod};
 
@@ -42,6 +41,28 @@ const SKEWS: [[u32; 4]; 12] = [
     [9_000, 0, 6_000, 12_000],
 ];
 
+/// What the simulator makes of `program` on `pod`, with each skew.
+fn simulated(file: &PodFile, program: &Program, pod: Pod) -> BTreeSet<Outcome> {
+    let setting = Setting {
+        pod,
+        discipline: Discipline::DEFAULT,
+        host_bytes: 0,
+    };
+    let outcome = |skews: [u32; 4]| {
+        let lanes = Litmus {
+            program,
+            skews: skews.to_vec(),
+            lanes: pod.lanes,
+        };
+        let out = Sim::new(file.clone(), pod).run(&setting, &NoWatch, &lanes);
+        let mut loads: Vec<_> = out.into_iter().map(|(_, loads)| loads).collect();
+        loads.truncate(program.threads.len() + 1);
+        let memory = loads.pop().expect("the reader of the end comes last");
+        Outcome { loads, memory }
+    };
+    SKEWS.into_iter().map(outcome).collect()
+}
+
 #[test]
 fn simulated_outcomes_are_allowed() {
     for (mode, devices) in [
@@ -60,24 +81,8 @@ fn simulated_outcomes_are_allowed() {
                 continue;
             }
             let allowed = outcomes(&program, Pruning::Relevant);
-            let hosts = program.threads.len() as u32;
-            let setting = Setting {
-                pod: Pod::new(hosts + 1, 1),
-                discipline: Discipline::DEFAULT,
-                host_bytes: 0,
-            };
-            let mut seen = BTreeSet::new();
-            for skews in SKEWS {
-                let sim = Sim::new(file.clone(), setting.pod);
-                let lanes = Litmus {
-                    program: &program,
-                    skews: skews.to_vec(),
-                };
-                let mut loads: Vec<_> = sim.run(&setting, &NoWatch, &lanes);
-                let (_, memory) = loads.pop().expect("the reader of the end comes last");
-                let loads = loads.into_iter().map(|(_, loads)| loads).collect();
-                seen.insert(Outcome { loads, memory });
-            }
+            let pod = Pod::new(program.threads.len() as u32 + 1, 1);
+            let seen = simulated(&file, &program, pod);
             let forbidden: Vec<_> = seen.difference(&allowed).collect();
             assert!(
                 forbidden.is_empty(),
@@ -87,10 +92,28 @@ fn simulated_outcomes_are_allowed() {
     }
 }
 
+/// The same threads as lanes of one host: what one takes from another takes effect later, within
+/// what store buffers allow.
+#[test]
+fn outcomes_within_a_host_are_allowed() {
+    let mode = WriteMode::Synchronous;
+    for (name, mut program) in litmus::all(mode) {
+        let lanes = program.threads.len() as u32;
+        program.shape = Shape::software(1, lanes, mode);
+        for thread in &mut program.threads {
+            thread.host = 0;
+        }
+        let allowed = outcomes(&program, Pruning::Relevant);
+        let seen = simulated(&posted(mode, 1), &program, Pod::new(2, lanes));
+        let forbidden: Vec<_> = seen.difference(&allowed).collect();
+        assert!(forbidden.is_empty(), "{name}: {forbidden:?}");
+    }
+}
+
 /// The simulator is not merely sequential: hazards that its likely choices contain do appear.
 #[test]
 fn likely_hazards_appear() {
-    let seen = |program: &model::explore::Program, skews: [u32; 4]| {
+    let seen = |program: &Program, skews: [u32; 4]| {
         let setting = Setting {
             pod: Pod::new(program.threads.len() as u32 + 1, 1),
             discipline: Discipline::DEFAULT,
@@ -100,6 +123,7 @@ fn likely_hazards_appear() {
         let lanes = Litmus {
             program,
             skews: skews.to_vec(),
+            lanes: 1,
         };
         let out = sim.run(&setting, &NoWatch, &lanes);
         out.into_iter().map(|(_, loads)| loads).collect::<Vec<_>>()

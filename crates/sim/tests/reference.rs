@@ -80,14 +80,18 @@ proptest! {
 #[test]
 fn visibility_agrees_too() {
     let file = pod::load("multi-headed-three-host").expect("built in");
-    for publish in [PublishBy::ClFlushOpt, PublishBy::StoreNt] {
+    for (publish, pod, rounds) in [
+        (PublishBy::ClFlushOpt, Pod::new(3, 3), 10),
+        (PublishBy::StoreNt, Pod::new(3, 3), 10),
+        (PublishBy::ClFlushOpt, Pod::new(5, 4), 1),
+    ] {
         let params = Params {
             publish,
             observe: ObserveBy::ClFlushOpt,
             lines: 4,
-            rounds: 10,
+            rounds,
         };
-        let trial = Trial::new(Pod::new(3, 3), params, false);
+        let trial = Trial::new(pod, params, false);
         let ahead = trial.run(&Sim::new(file.clone(), trial.pod));
         let slow = trial.run(&Sim::new(file.clone(), trial.pod).reference());
         assert_eq!(format!("{ahead:?}"), format!("{slow:?}"));

@@ -117,8 +117,10 @@ impl Random {
 /// A litmus program whose threads start at different times.
 pub(crate) struct Litmus<'p> {
     pub(crate) program: &'p explore::Program,
-    /// Cycles of work before each thread, in the order of hosts.
+    /// Cycles of work before each thread.
     pub(crate) skews: Vec<u32>,
+    /// Lanes of each host.
+    pub(crate) lanes: u32,
 }
 
 /// Longer than any litmus thread: what a late reader of the device waits.
@@ -127,15 +129,19 @@ const SETTLED: u32 = 1_000_000;
 impl Program for Litmus<'_> {
     type Out = Vec<u64>;
 
-    /// Each host is one thread of the program; one more host reads the watched words in the end.
+    /// Each lane is one thread of the program, in their order; the next one, on a host of its own,
+    /// reads the watched words in the end.
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Vec<u64> {
-        let host = seat.host as usize;
-        let Some(thread) = self.program.threads.get(host) else {
+        let index = (seat.host * self.lanes + seat.lane) as usize;
+        let Some(thread) = self.program.threads.get(index) else {
+            if index > self.program.threads.len() {
+                return Vec::new();
+            }
             port.work(SETTLED);
             let watched = self.program.watched.iter();
             return watched.map(|&at| observed(port, at)).collect();
         };
-        port.work(self.skews[host]);
+        port.work(self.skews[index]);
         thread
             .instrs
             .iter()
