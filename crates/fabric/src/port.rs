@@ -131,10 +131,10 @@ pub trait Port {
     #[track_caller]
     fn pause(&self) -> Result<(), Gone>;
 
-    /// Says that this lane is alive, between two parts of a computation that waits for nobody: beats
-    /// this host's heart and notices what [`pause`](Self::pause) does. A lane that computes for
-    /// seconds calls it about ten times a second, outside what it times. Provided: nothing, where
-    /// nobody listens.
+    /// Says that this lane is alive, between two parts of a computation that waits for nobody:
+    /// beats this host's heart and notices what [`pause`](Self::pause) does. A lane that computes
+    /// for seconds calls it about ten times a second, outside what it times. Provided: nothing,
+    /// where nobody listens.
     ///
     /// # Errors
     /// The reason to give up.

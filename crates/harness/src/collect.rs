@@ -32,7 +32,8 @@ pub struct Place {
 pub type Measured = (Row, Vec<f64>);
 
 /// The rows of one trial: for each metric one over all samples, one for each host or pair where
-/// there are several, and one for each lane where a host's lanes measured each by itself. `failure` is what befell the trial beyond what its lanes say.
+/// there are several, and one for each lane where a host's lanes measured each by itself. `failure`
+/// is what befell the trial beyond what its lanes say.
 pub fn rows(
     place: &Place,
     spec: &TrialSpec,
