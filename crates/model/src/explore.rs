@@ -191,7 +191,7 @@ impl<'p> Explorer<'p> {
                 looks && entry.line() == Some(line)
             };
             shape.domain(lane) == domain
-                && (left.iter().any(accesses) || state.memory.buffered(lane).iter().any(drains))
+                && (left.iter().any(accesses) || state.memory.buffered(lane).any(drains))
         })
     }
 
@@ -206,7 +206,7 @@ impl<'p> Explorer<'p> {
                 None | Some(Instr::Load(_)) => false,
                 // With nothing held, a full fence that has nothing to wait for changes nothing.
                 Some(Instr::Fence(Fence::Full)) => {
-                    let idle = state.memory.buffered(self.lanes[thread]).is_empty();
+                    let idle = state.memory.is_drained(self.lanes[thread]);
                     idle && self.program.shape.writes == WriteMode::Synchronous
                 }
                 // An empty buffer lets a store fence through, which orders held writes.

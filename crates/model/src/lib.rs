@@ -42,10 +42,12 @@ pub mod litmus;
 pub mod memory;
 pub mod order;
 pub mod step;
+mod table;
 
 pub use cached::CachedLine;
 pub use choose::{Choice, Chooser, Likely, Scripted};
 pub use content::{Access, Content};
-pub use memory::{Memory, Shape, WriteMode};
+pub use memory::{Clobber, Memory, Shape, WriteMode};
 pub use order::{Buffered, ordered};
 pub use step::Step;
+pub use table::Tag;
