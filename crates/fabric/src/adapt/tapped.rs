@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::{Op, Tap, Verdict};
 use crate::discipline::{Coherence, Discipline, Fence, Flush, ObserveBy, PublishBy};
 use crate::maintain;
+use crate::mark::Mark;
 use crate::place::{Cell, Frozen, Line, Lines, Ptr, Slice};
 use crate::port::{HostAtomics, Port};
 use crate::stream::{Pages, Stream};
@@ -134,6 +135,11 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
     fn pause(&self) -> Result<(), Gone> {
         self.tell(Op::Pause);
         self.port.pause()
+    }
+
+    #[track_caller]
+    fn mark(&self, mark: Mark) {
+        self.port.mark(mark);
     }
 
     fn now(&self) -> Ticks {
