@@ -2,3 +2,7 @@
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+
+pub mod litmus;
+
+pub use litmus::{Litmus, LitmusError};
