@@ -44,7 +44,7 @@ pub struct Program {
     pub shape: Shape,
     /// What runs.
     pub threads: Vec<Thread>,
-    /// Words whose final value at the device is part of the outcome.
+    /// Words whose final value is part of the outcome.
     pub watched: Vec<Ptr<u64>>,
 }
 
@@ -53,7 +53,8 @@ pub struct Program {
 pub struct Outcome {
     /// What each thread loaded, in program order.
     pub loads: Vec<Vec<u64>>,
-    /// What the watched words hold at the device once everything buffered or held is there.
+    /// What the watched words hold once everything buffered or held has arrived: at the device, or,
+    /// where the pod is one coherence domain, for every lane of it.
     pub memory: Vec<u64>,
 }
 
@@ -141,7 +142,7 @@ impl<'p> Explorer<'p> {
         over.then(|| Outcome {
             loads: state.loads.clone(),
             memory: memory
-                .map(|&at| state.memory.at_device(Access::of(at)))
+                .map(|&at| state.memory.in_the_end(Access::of(at)))
                 .collect(),
         })
     }

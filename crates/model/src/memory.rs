@@ -206,6 +206,17 @@ impl Memory {
         self.device_line(at.line()).content.get(at)
     }
 
+    /// What a word holds once everything buffered or held has arrived: one domain's copy is what all
+    /// of its lanes see; of several domains' copies none is more true than another, and the device
+    /// decides.
+    pub fn in_the_end(&self, at: Access) -> u64 {
+        let copy = match self.shape.domains() {
+            1 => self.copies.get((0, at.line())),
+            _ => None,
+        };
+        copy.map_or_else(|| self.at_device(at), |copy| copy.content.get(at))
+    }
+
     /// Puts a word at the device before anything runs: memory that still holds the last run.
     pub fn preset(&mut self, at: Access, bits: u64) {
         let cells = self.device.entry(at.line(), Cells::default);
@@ -254,6 +265,22 @@ impl Memory {
     /// Whether any write is held.
     pub fn holds_anything(&self) -> bool {
         !self.held.is_empty()
+    }
+
+    /// The domain and the line of every dirty copy.
+    pub fn dirty_lines(&self) -> impl Iterator<Item = (usize, Line)> {
+        let dirty = self.copies.iter().filter(|(_, copy)| copy.dirty);
+        dirty.map(|((domain, line), _)| (domain as usize, line))
+    }
+
+    /// The domain and the line of every held write.
+    pub fn held_lines(&self) -> impl Iterator<Item = (usize, Line)> {
+        self.held.iter().map(|held| (held.domain, held.line))
+    }
+
+    /// What the device holds of a line.
+    pub fn line_at_device(&self, line: Line) -> Content {
+        self.device_line(line).content
     }
 
     /// Loads a word: from the lane's own buffered writes, byte by byte, over the host's copy, which
