@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 use crate::edit::Edits;
+use crate::finding::Finding;
 use crate::machine::{Fault, Machine, Setup};
 use crate::runner::{Lanes, Runner};
 use crate::sanitize::Sanitizer;
 use crate::script::Script;
 use crate::search::{Anew, Bounds, Explored, OnEnd, Path, search};
 use crate::subject::{End, Subject};
+use crate::token::TokenError;
 use crate::trace::Names;
 
 /// What a check says.
@@ -36,6 +38,8 @@ pub struct Report {
     pub ends: usize,
     /// Operations and environment steps performed.
     pub steps: u64,
+    /// What is wrong.
+    pub finding: Option<Finding>,
     pub(crate) fault: Option<(Path, Fault)>,
 }
 
@@ -62,9 +66,9 @@ impl Default for Options {
 
 /// A subject with everything that was learned of its lanes.
 pub struct Checker<'s> {
-    machine: Machine<'s>,
-    name: String,
-    bounds: Bounds,
+    pub(crate) machine: Machine<'s>,
+    pub(crate) name: String,
+    pub(crate) bounds: Bounds,
 }
 
 impl<'s> Checker<'s> {
@@ -85,6 +89,7 @@ impl<'s> Checker<'s> {
             sanitize: options.sanitize,
             prune: options.prune,
             count_preemptions: false,
+            region_bytes: subject.arena().region_bytes(),
             names: Names::new(shape, subject.arena()),
         };
         let script = Script::new(runner as &dyn Lanes, lanes, options.fold);
@@ -106,12 +111,32 @@ impl<'s> Checker<'s> {
         self.bounds
     }
 
-    /// Checks the program as it stands.
+    /// Checks the program as it stands, and explains what is wrong.
     pub fn check(&mut self, bounds: Bounds) -> Report {
-        self.check_edited(&Edits::default(), bounds)
+        self.check_explained(&Edits::default(), bounds)
     }
 
-    /// Checks it with these edits.
+    /// Checks it with these edits, and explains what is wrong.
+    pub fn check_explained(&mut self, edits: &Edits, bounds: Bounds) -> Report {
+        let mut report = self.check_edited(edits, bounds);
+        if let Some((path, fault)) = &report.fault {
+            report.finding = Some(self.explain(edits, path, fault));
+        }
+        report
+    }
+
+    /// Follows a token of an earlier finding.
+    ///
+    /// # Errors
+    /// Why it does not lead to that finding here.
+    pub fn replay(&mut self, token: &str) -> Result<Finding, TokenError> {
+        self.machine.edit(Edits::default());
+        let name = self.name.clone();
+        let (path, fault) = self.machine.path_of(&name, token)?;
+        Ok(self.explain(&Edits::default(), &path, &fault))
+    }
+
+    /// Checks it with these edits, without explaining.
     pub fn check_edited(&mut self, edits: &Edits, bounds: Bounds) -> Report {
         self.run(edits, bounds, &mut |_, _| {})
     }
@@ -130,6 +155,7 @@ impl<'s> Checker<'s> {
             states: explored.states,
             ends: explored.ends,
             steps: explored.steps,
+            finding: None,
             fault: explored.fault,
         }
     }

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::table;
+use crate::trace::Event;
+
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -57,5 +60,37 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// A finding, explained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its kind.
+    pub kind: Kind,
+    /// What is wrong, in a sentence.
+    pub what: String,
+    /// The source line at fault.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// What cures it, where one or two maintenance operations do.
+    pub cure: Option<String>,
+    /// Environment moves on the way: evictions, fetches, crashes.
+    pub unasked: usize,
+    /// What replays it.
+    pub token: String,
+    /// What happened.
+    pub trace: Vec<Event>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}.", self.kind, self.what)?;
+        writeln!(f, "  at    {}", self.place)?;
+        if let Some(cure) = &self.cure {
+            writeln!(f, "  cure  {cure}")?;
+        }
+        writeln!(f, "  token {}\n", self.token)?;
+        f.write_str(&table::of(&self.trace))
     }
 }

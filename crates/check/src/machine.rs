@@ -74,6 +74,7 @@ pub(crate) struct Setup {
     pub(crate) sanitize: bool,
     pub(crate) prune: bool,
     pub(crate) count_preemptions: bool,
+    pub(crate) region_bytes: u64,
     pub(crate) names: Names,
 }
 
@@ -396,8 +397,8 @@ impl<'l> Machine<'l> {
                 let entry = Buffered::StoreLine { line, content };
                 state.memory.enter(lane, entry, tag);
             }
-            Ask::Writeback(line) => memory.writeback(lane, line),
-            Ask::Flush(line, how) => memory.flush(lane, line, how),
+            Ask::Writeback(line) => push_out(memory, lane, Buffered::Writeback(line)),
+            Ask::Flush(line, how) => push_out(memory, lane, Buffered::flush(line, how)),
             Ask::Fence(fence) => {
                 memory.fence(lane, fence);
             }
@@ -753,6 +754,18 @@ pub(crate) fn line_of(place: Place) -> Option<Line> {
     match place {
         Place::Host { .. } => None,
         Place::Pool(at) => Some(at.line()),
+    }
+}
+
+/// Flushes or writes a line back, unless the lane's buffer holds the same already, with nothing of
+/// that line and no fence behind it: a poll that flushes and never fences would fill its buffer for
+/// ever. Nothing is lost: where two of them would take effect, an eviction does what the first one
+/// did, at the price of an environment move.
+fn push_out(memory: &mut Memory, lane: usize, entry: Buffered) {
+    let related = |it: &&Buffered| it.line() == entry.line() || **it == Buffered::Fence;
+    let merges = memory.buffered(lane).rev().find(related) == Some(&entry);
+    if !merges {
+        memory.enter(lane, entry, Tag::NONE);
     }
 }
 

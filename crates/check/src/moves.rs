@@ -139,6 +139,33 @@ impl Machine<'_> {
         count
     }
 
+    /// Every move that is possible, whether it need be tried or not, always in the same order,
+    /// whatever is known of the script: what the numbers of a token mean.
+    pub(crate) fn every_move(&mut self, state: &State) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for lane in 0..state.lanes.len() {
+            if self.is_ready(state, lane) {
+                moves.push(Move::Lane(lane));
+            }
+            let mut answers = Vec::new();
+            self.answers(state, lane, &mut answers);
+            moves.extend(answers.iter().map(|&answer| Move::GoOn { lane, answer }));
+        }
+        let mut steps = Vec::new();
+        state.memory.certain_steps(&mut steps);
+        let lines: Vec<Line> = (0..self.setup.region_bytes / fabric::LINE_BYTES)
+            .map(Line)
+            .collect();
+        state.memory.unasked_steps(|_, _| true, &lines, &mut steps);
+        if self.setup.crashes {
+            let hosts = 0..self.setup.shape.hosts as usize;
+            let alive = hosts.filter(|host| state.crashed >> host & 1 == 0);
+            steps.extend(alive.map(|host| Step::Crash { host }));
+        }
+        moves.extend(steps.into_iter().map(Move::Step));
+        moves
+    }
+
     /// A drain that no other step depends on.
     fn alone(&mut self, state: &State, futures: &Futures, certain: &[Step]) -> Option<Step> {
         certain.iter().copied().find(|step| {

@@ -47,15 +47,22 @@ impl Bounds {
     };
 }
 
-/// One choice on a path: which of the moves, and which of its outcomes.
+/// How a state was come to: which of its parent's moves, and which outcome of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Chosen {
-    pub(crate) index: u16,
+struct Chosen {
+    index: u16,
+    inner: u16,
+}
+
+/// One step of a path: a move, and which of its outcomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) chosen: Move,
     pub(crate) inner: u16,
 }
 
-/// A sequence of choices from the start.
-pub(crate) type Path = Vec<Chosen>;
+/// Steps from the start.
+pub(crate) type Path = Vec<Taken>;
 
 /// What a search brought.
 #[derive(Clone, Debug, Default)]
@@ -263,7 +270,7 @@ impl Search<'_, '_, '_> {
         &mut self,
         visit: u32,
         state: &State,
-        (index, chosen): (usize, Move),
+        (index, taken_move): (usize, Move),
         cost: Cost,
         certain: bool,
     ) -> Result<(), Anew> {
@@ -274,7 +281,7 @@ impl Search<'_, '_, '_> {
                 script: &mut script,
                 kept: false,
             };
-            let taken = self.machine.take(&mut next, chosen, &mut ways);
+            let taken = self.machine.take(&mut next, taken_move, &mut ways);
             let mut cost = cost;
             if ways.kept && self.bounds.environment.is_some() {
                 cost.environment += 1;
@@ -295,7 +302,10 @@ impl Search<'_, '_, '_> {
                 self.explored.cut = true;
             } else if let Err(fault) = taken {
                 let mut path = self.path(visit);
-                path.push(chosen);
+                path.push(Taken {
+                    chosen: taken_move,
+                    inner,
+                });
                 self.explored.fault = Some((path, fault));
                 return Ok(());
             } else {
@@ -339,14 +349,27 @@ impl Search<'_, '_, '_> {
         new
     }
 
-    fn path(&self, visit: u32) -> Path {
-        let mut path = Vec::new();
+    /// The way to a visit, walked again: what is kept are numbers of moves, which only mean
+    /// something in this pass.
+    fn path(&mut self, visit: u32) -> Path {
+        let mut numbers = Vec::new();
         let mut at = visit;
         while self.visits[at as usize].parent != NONE {
-            path.push(self.visits[at as usize].chosen);
+            numbers.push(self.visits[at as usize].chosen);
             at = self.visits[at as usize].parent;
         }
-        path.reverse();
+        let mut state = self.machine.start().expect("it started before");
+        let (mut moves, mut path) = (Vec::new(), Vec::new());
+        for number in numbers.into_iter().rev() {
+            self.machine.moves(&state, &self.futures, &mut moves);
+            let taken = Taken {
+                chosen: moves[number.index as usize],
+                inner: number.inner,
+            };
+            let again = self.machine.follow(&mut state, taken);
+            again.expect("it led to a state before");
+            path.push(taken);
+        }
         path
     }
 
@@ -375,7 +398,7 @@ impl Search<'_, '_, '_> {
     }
 }
 
-fn livelock() -> Fault {
+pub(crate) fn livelock() -> Fault {
     Fault {
         kind: Kind::Livelock,
         what: "the lanes go on for ever: from here on no schedule lets them end unless the \
@@ -385,6 +408,31 @@ fn livelock() -> Fault {
         noticed: None,
         line: None,
         blamed: None,
+    }
+}
+
+impl Machine<'_> {
+    /// Takes a step of a path.
+    pub(crate) fn follow(&mut self, state: &mut State, taken: Taken) -> Result<(), Fault> {
+        let mut script = Scripted::default();
+        for _ in 0..taken.inner {
+            // Only taking it tells how many outcomes there are.
+            let log = self.log.take();
+            let mut other = state.clone();
+            let mut ways = Ways {
+                script: &mut script,
+                kept: false,
+            };
+            // Whatever is wrong with another outcome is not what is followed here.
+            let _ = self.take(&mut other, taken.chosen, &mut ways);
+            self.log = log;
+            script.advance();
+        }
+        let mut ways = Ways {
+            script: &mut script,
+            kept: false,
+        };
+        self.take(state, taken.chosen, &mut ways)
     }
 }
 
