@@ -42,7 +42,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use fabric::{Coherence, Pod, Ptr};
-use model::explore::{self, Outcome, Pruning, Thread};
+use model::explore::{self, Instr, Outcome, Pruning, Thread};
 use model::{Shape, WriteMode};
 
 pub use error::LitmusError;
@@ -177,6 +177,13 @@ impl Litmus {
     /// Its threads.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
+    }
+
+    /// How many loads each thread has.
+    pub fn loads(&self) -> impl Iterator<Item = usize> {
+        let is_load = |instr: &&Instr| matches!(instr, Instr::Load(_));
+        let threads = self.threads.iter();
+        threads.map(move |thread| thread.instrs.iter().filter(is_load).count())
     }
 
     /// What an outcome's values are called.
