@@ -69,6 +69,7 @@ pub struct Checker<'s> {
     pub(crate) machine: Machine<'s>,
     pub(crate) name: String,
     pub(crate) bounds: Bounds,
+    pub(crate) rounds: u32,
 }
 
 impl<'s> Checker<'s> {
@@ -98,6 +99,7 @@ impl<'s> Checker<'s> {
             machine: Machine::new(script, setup, sanitizer),
             name: subject.name(),
             bounds: subject.bounds(),
+            rounds: subject.rounds(),
         }
     }
 

@@ -5,14 +5,18 @@
 
 mod ask;
 mod check;
+mod diff;
 mod edit;
 mod explain;
 mod finding;
 mod fingerprint;
+mod infer;
 pub mod litmus;
 mod machine;
 mod moves;
+mod omissions;
 mod port;
+mod record;
 mod runner;
 mod sanitize;
 mod script;
@@ -26,10 +30,14 @@ mod trace;
 
 pub use ask::Recipe;
 pub use check::{Checker, Options, Report, Verdict, ends, with_checker};
+pub use diff::diff;
 pub use edit::{Edits, Insertion, Site, Weakening};
 pub use finding::{Finding, Kind};
+pub use infer::Inferred;
 pub use litmus::{Litmus, LitmusError};
 pub use model::{Shape, WriteMode};
+pub use omissions::{Fate, Tally, Twin};
+pub use record::Record;
 pub use search::Bounds;
 pub use subject::{End, Subject, Violation, expect_equal};
 pub use token::{TokenError, subject_of};

@@ -399,9 +399,7 @@ impl<'l> Machine<'l> {
             }
             Ask::Writeback(line) => push_out(memory, lane, Buffered::Writeback(line)),
             Ask::Flush(line, how) => push_out(memory, lane, Buffered::flush(line, how)),
-            Ask::Fence(fence) => {
-                memory.fence(lane, fence);
-            }
+            Ask::Fence(how) => fence(memory, lane, how),
             Ask::Atomic(place, change) => return self.atomic(state, lane, place, change),
             Ask::Freeze { from, to } => {
                 if let Err(index) = state.frozen.binary_search(&(from, to)) {
@@ -757,15 +755,33 @@ pub(crate) fn line_of(place: Place) -> Option<Line> {
     }
 }
 
-/// Flushes or writes a line back, unless the lane's buffer holds the same already, with nothing of
-/// that line and no fence behind it: a poll that flushes and never fences would fill its buffer for
-/// ever. Nothing is lost: where two of them would take effect, an eviction does what the first one
-/// did, at the price of an environment move.
+/// Flushes or writes a line back, unless the lane's buffer holds the same already and no store
+/// since: a poll that flushes and waits for nothing would fill its buffer for ever. Nothing is
+/// lost: where two of them would take effect, an eviction does what one of them did, at the price
+/// of an environment move. Nothing is gained: the one that is there takes effect after this moment.
 fn push_out(memory: &mut Memory, lane: usize, entry: Buffered) {
-    let related = |it: &&Buffered| it.line() == entry.line() || **it == Buffered::Fence;
-    let merges = memory.buffered(lane).rev().find(related) == Some(&entry);
+    let moves_lines = |it: &&Buffered| {
+        matches!(
+            it,
+            Buffered::ClFlush(_)
+                | Buffered::ClFlushOpt(_)
+                | Buffered::Writeback(_)
+                | Buffered::Fence
+        )
+    };
+    let merges = {
+        let mut since_a_store = memory.buffered(lane).rev().take_while(moves_lines);
+        since_a_store.any(|it| *it == entry)
+    };
     if !merges {
         memory.enter(lane, entry, Tag::NONE);
+    }
+}
+
+/// Fences; a second store fence right behind a first one has nothing to order.
+fn fence(memory: &mut Memory, lane: usize, how: Fence) {
+    if how != Fence::Store || memory.buffered(lane).next_back() != Some(&Buffered::Fence) {
+        memory.fence(lane, how);
     }
 }
 

@@ -30,6 +30,12 @@ pub trait Subject: Program<Out: PartialEq> {
         Bounds::default()
     }
 
+    /// How often each lane uses what is checked, its lines again from the second time on. An
+    /// operation that one round does not need may be needed by the next.
+    fn rounds(&self) -> u32 {
+        1
+    }
+
     /// Words that stand in the region before anything runs, by offset; zero otherwise.
     fn preset(&self) -> Vec<(Ptr<u64>, u64)> {
         Vec::new()

@@ -64,6 +64,9 @@ impl Subject for Mail {
     fn arena(&self) -> &Arena {
         &self.arena
     }
+    fn rounds(&self) -> u32 {
+        self.messages as u32
+    }
     fn verdict(&self, seat: Seat, out: &Self::Out) -> Result<(), Violation> {
         if seat.host == 1 {
             let expected: Vec<_> = (1..=self.messages).map(|m| vec![m; self.words]).collect();
@@ -152,4 +155,37 @@ fn one_lucky_schedule_is_enough_for_a_stale_read() {
         let report = checker.check_explained(&twin, nothing_unasked);
         assert_eq!(report.finding.map(|f| f.kind), Some(Kind::StaleRead));
     });
+}
+
+#[test]
+fn tmp() {
+    for writes in [WriteMode::Synchronous, WriteMode::Posted] {
+        let mail = Mail::new(2, 2, writes);
+        with_mail(&mail, |checker| {
+            checker.check(Bounds::SATURATED);
+            for twin in checker.omissions(Bounds::SATURATED) {
+                println!("OUT {} {:?}", twin.site, twin.fate);
+            }
+            for twin in checker.weakenings(Bounds::SATURATED) {
+                println!("OUT {} {:?} {:?}", twin.site, twin.weaker, twin.fate);
+            }
+            let start = std::time::Instant::now();
+            let inferred = checker.infer(Bounds::SATURATED);
+            println!(
+                "OUT {} {} {} {:?} {:?}",
+                inferred.placements.len(),
+                inferred.tried,
+                inferred.spared,
+                inferred.verdict,
+                start.elapsed()
+            );
+            for p in inferred.placements {
+                println!(
+                    "{}",
+                    check::diff(&p, |file| std::fs::read_to_string(format!("../../{file}"))
+                        .ok())
+                );
+            }
+        });
+    }
 }
