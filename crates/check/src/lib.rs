@@ -27,6 +27,7 @@ mod subject;
 mod table;
 mod token;
 mod trace;
+pub mod zoo;
 
 pub use ask::Recipe;
 pub use check::{Checker, Options, Report, Verdict, ends, with_checker};
