@@ -19,7 +19,7 @@ fn main() {
         if !wanted.is_empty() && !named {
             continue;
         }
-        entry.with(false, Options::default(), &mut |checker| {
+        entry.fault().with(Options::default(), &mut |checker| {
             let report = checker.check(checker.bounds());
             let Some(finding) = report.finding else {
                 println!("{}: nothing found", entry.name);

@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 use fabric::{Arena, HostAtomics, Program, Ptr, Seat};
 use model::{Shape, WriteMode};
 
-use crate::check::{Checker, Options, with_checker};
+use crate::checkable::Checkable;
 use crate::finding::Kind;
 use crate::subject::{End, Subject, Violation};
 
@@ -36,34 +36,36 @@ pub struct Entry {
     pub source: &'static str,
     /// How the finding is called: one of these.
     pub kinds: &'static [Kind],
-    run: Run,
+    caged: fn(cured: bool) -> Box<dyn Checkable>,
 }
 
-type Run = fn(cured: bool, options: Options, f: &mut dyn FnMut(&mut Checker<'_>));
-
 impl Entry {
-    const fn of<C: Case>() -> Self {
+    const fn of<C: Case + 'static>() -> Self {
         Self {
             name: C::NAME,
             about: C::ABOUT,
             source: C::SOURCE,
             kinds: C::KINDS,
-            run: run::<C>,
+            caged: caged::<C>,
         }
     }
 
-    /// Gives `f` a checker of the fault, or of its cure.
-    pub fn with(&self, cured: bool, options: Options, f: &mut dyn FnMut(&mut Checker<'_>)) {
-        (self.run)(cured, options, f);
+    /// The program as it was.
+    pub fn fault(&self) -> Box<dyn Checkable> {
+        (self.caged)(false)
+    }
+
+    /// The program, cured: `zoo/tigon-ring+cured`.
+    pub fn cure(&self) -> Box<dyn Checkable> {
+        (self.caged)(true)
     }
 }
 
-fn run<C: Case>(cured: bool, options: Options, f: &mut dyn FnMut(&mut Checker<'_>)) {
-    let subject = Caged::<C> {
+fn caged<C: Case + 'static>(cured: bool) -> Box<dyn Checkable> {
+    Box::new(Caged::<C> {
         bed: Bed::new(C::HOSTS, cured),
         case: PhantomData,
-    };
-    with_checker(&subject, options, f);
+    })
 }
 
 /// Every entry: published faults, then mistakes.

@@ -4,14 +4,13 @@
 
 use std::path::Path;
 
-use check::zoo::{Entry, entries};
-use check::{Options, Report, Verdict};
+use check::zoo::entries;
+use check::{Bounds, Checkable, Options, Report, Verdict};
 
-fn check(entry: &Entry, cured: bool) -> Report {
+fn check(subject: &dyn Checkable) -> Report {
     let mut report = None;
-    entry.with(cured, Options::default(), &mut |checker| {
-        let bounds = checker.bounds();
-        report = Some(checker.check(bounds));
+    subject.with(Options::default(), &mut |checker| {
+        report = Some(checker.check(Bounds::SATURATED));
     });
     report.unwrap()
 }
@@ -49,7 +48,7 @@ fn marks_are_few() {
 fn every_fault_is_found_where_it_is() {
     let mut wrong = Vec::new();
     for entry in entries() {
-        let report = check(&entry, false);
+        let report = check(&*entry.fault());
         let Some(finding) = report.finding else {
             wrong.push(format!("{}: {:?}", entry.name, report.verdict));
             continue;
@@ -65,10 +64,12 @@ fn every_fault_is_found_where_it_is() {
 fn every_cure_passes() {
     let mut wrong = Vec::new();
     for entry in entries() {
-        let report = check(&entry, true);
-        if report.verdict == Verdict::Fail {
+        let report = check(&*entry.cure());
+        if report.verdict != Verdict::Pass {
             let finding = report.finding.map(|finding| finding.to_string());
-            wrong.push(format!("{}: {}", entry.name, finding.unwrap_or_default()));
+            let verdict = report.verdict;
+            let finding = finding.unwrap_or_default();
+            wrong.push(format!("{}: {verdict:?} {finding}", entry.name));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
