@@ -108,6 +108,12 @@ impl<'s> Checker<'s> {
         &self.name
     }
 
+    /// Waits whose closure asks for something else in a later turn, so that they are unrolled.
+    pub fn impure(&self) -> Vec<String> {
+        let callers = self.machine.script.impure();
+        callers.map(crate::trace::place).collect()
+    }
+
     /// The subject's own bounds.
     pub fn bounds(&self) -> Bounds {
         self.bounds

@@ -5,6 +5,7 @@
 
 mod ask;
 mod check;
+mod checkable;
 mod diff;
 mod edit;
 mod explain;
@@ -31,6 +32,7 @@ pub mod zoo;
 
 pub use ask::Recipe;
 pub use check::{Checker, Options, Report, Verdict, ends, with_checker};
+pub use checkable::Checkable;
 pub use diff::diff;
 pub use edit::{Edits, Insertion, Site, Weakening};
 pub use finding::{Finding, Kind};
