@@ -169,6 +169,34 @@ fn one_domain_is_the_machine_of_x86_tso() {
     assert!(compared >= 30, "only {compared} tests are of that machine");
 }
 
+/// The page on the model names tests of each rule: in the last column, by their files.
+#[test]
+fn the_page_on_the_model_names_tests_that_exist() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MODEL.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let rules = text.lines().filter(|row| row.matches('|').count() == 6);
+    let numbered = |row: &&str| {
+        row[1..]
+            .trim_start()
+            .starts_with(|it: char| it.is_ascii_digit())
+    };
+    let (mut rows, mut names) = (0, 0);
+    for row in rules.filter(numbered) {
+        rows += 1;
+        let column = row.rsplit('|').nth(1).unwrap();
+        for name in column.split('`').skip(1).step_by(2) {
+            // Unit tests of the model stand there too, by their path.
+            assert!(
+                name.contains("::") || litmus::find(name).is_some(),
+                "{name}"
+            );
+            names += 1;
+        }
+    }
+    assert_eq!(rows, 13, "rules");
+    assert!(names > 30, "{names} tests are named");
+}
+
 /// Each mistake in a file names the file, the key, and the remedy.
 #[test]
 fn mistakes_are_named() {

@@ -72,7 +72,7 @@ impl Litmus {
             threads: columns.threads,
             watched: outcome.watched,
             region_bytes: layout.region_bytes,
-            labels: outcome.labels,
+            labels: outcome.names,
             seen: outcome.seen,
             sets,
         })
@@ -214,7 +214,7 @@ fn heads(file: &str, head: &str) -> Result<Vec<Thread>, LitmusError> {
 
 /// What an outcome consists of.
 struct Labels {
-    labels: Vec<String>,
+    names: Vec<String>,
     seen: Vec<Seen>,
     watched: Vec<Ptr<u64>>,
 }
@@ -226,9 +226,9 @@ impl Labels {
         layout: &Layout,
         registers: &BTreeMap<String, Seen>,
     ) -> Result<Self, LitmusError> {
-        let labels: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let names: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         let (mut seen, mut watched) = (Vec::new(), Vec::new());
-        for label in &labels {
+        for label in &names {
             if let Some(register) = registers.get(label) {
                 seen.push(*register);
             } else if let Some(at) = layout.place(label) {
@@ -244,7 +244,7 @@ impl Labels {
             }
         }
         Ok(Self {
-            labels,
+            names,
             seen,
             watched,
         })
@@ -280,7 +280,7 @@ impl Labels {
     ) -> Result<Condition, LitmusError> {
         let value = |part: &str| {
             let (label, value) = part.split_once('=')?;
-            let place = self.labels.iter().position(|it| it == label)?;
+            let place = self.names.iter().position(|it| it == label)?;
             Some((place, value.parse().ok()?))
         };
         let values: Option<Vec<_>> = text.split_whitespace().map(value).collect();
@@ -296,7 +296,7 @@ impl Labels {
     fn row(&self, file: &str, text: &str) -> Result<Vec<u64>, LitmusError> {
         let values: Option<Vec<u64>> = text.split_whitespace().map(|it| it.parse().ok()).collect();
         values
-            .filter(|values| values.len() == self.labels.len())
+            .filter(|values| values.len() == self.names.len())
             .ok_or_else(|| self.misfit(file, "exact", text, "write one number for each name"))
     }
 
@@ -311,7 +311,7 @@ impl Labels {
             file: file.to_owned(),
             key,
             text: text.to_owned(),
-            labels: self.labels.join(" "),
+            labels: self.names.join(" "),
             remedy,
         }
     }

@@ -206,7 +206,7 @@ pub fn never_seen_bound(runs: u64) -> f64 {
     -(0.05f64.ln() / runs as f64).exp_m1()
 }
 
-/// Numbers that look random, the same for the same seed: SplitMix64 (Steele, Lea, Flood, "Fast
+/// Numbers that look random, the same for the same seed: `SplitMix64` (Steele, Lea, Flood, "Fast
 /// splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub struct Mix(u64);

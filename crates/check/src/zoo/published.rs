@@ -418,7 +418,8 @@ impl Case for FuseeRecord {
         }
         let unchanged = !bed.cured || port.load(bed.flag) == 0;
         if unchanged && record.0 != record.1 {
-            return Err(Violation::torn(format!("the record is {record:?}")).into()); // fault
+            let mixed = Violation::torn(format!("the record is {record:?}")); // fault
+            return Err(mixed.into());
         }
         Ok(())
     }
@@ -428,7 +429,8 @@ struct OasisPrefetch;
 
 impl Case for OasisPrefetch {
     const NAME: &'static str = "zoo/oasis-prefetch";
-    const ABOUT: &'static str = "Lines behind the one that is polled are dropped once, and a prefetch brings them back old.";
+    const ABOUT: &'static str =
+        "Lines behind the polled one are dropped once, and a prefetch brings them back old.";
     const SOURCE: &'static str = "Oasis, SOSP 2025: prefetched lines have to be dropped as well";
     const KINDS: &'static [Kind] = &[Kind::StaleRead];
 
