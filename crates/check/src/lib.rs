@@ -28,6 +28,7 @@ mod subject;
 mod table;
 mod token;
 mod trace;
+mod walk;
 pub mod zoo;
 
 pub use ask::Recipe;
@@ -45,3 +46,4 @@ pub use search::Bounds;
 pub use subject::{End, Subject, Violation, expect_equal};
 pub use token::{TokenError, subject_of};
 pub use trace::Event;
+pub use walk::Strategy;

@@ -717,7 +717,7 @@ impl<'l> Machine<'l> {
         if !at.alive || self.script.op(lane, at.node).map(|op| op.ask) != Some(Ask::Pause) {
             return;
         }
-        if self.may_see_more(state, lane) {
+        if self.may_see_more(state, lane) || self.script.may_idle(lane, at.node) {
             answers.push(GO_ON);
         }
         if self.setup.deadlines {

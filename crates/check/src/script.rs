@@ -27,6 +27,9 @@ use crate::runner::{Lanes, Stop};
 /// at anything.
 const LONGEST_CHAIN: usize = 100_000;
 
+/// Turns that a wait with a memory may take although it has seen the same as in the turn before.
+const IDLE_TURNS: u32 = 2;
+
 /// Leaves below a wait that a newly found turn is tested on.
 const TESTED_LEAVES: usize = 32;
 
@@ -63,6 +66,8 @@ pub(crate) struct Node {
     next: Vec<(u64, u32)>,
     /// At a pause: what the turn before it looked at.
     pub(crate) reads: Vec<Read>,
+    /// At a pause: how many turns in a row, before this one, have seen the same.
+    idle: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -266,12 +271,24 @@ impl<'l> Script<'l> {
             self.lines.push(line);
         }
         if pauses {
-            self.trees[lane].nodes[node as usize].reads = self.turn_reads(lane, node);
+            let (reads, before) = self.turn_reads(lane, node);
+            let before = before.map(|pause| self.node(lane, pause));
+            let same = before.filter(|before| sees_the_same(&before.reads, &reads));
+            let idle = same.map_or(0, |before| before.idle + 1);
+            let node = &mut self.trees[lane].nodes[node as usize];
+            (node.reads, node.idle) = (reads, idle);
         }
     }
 
-    /// What the turn that ends at a pause has looked at.
-    fn turn_reads(&self, lane: usize, pause: u32) -> Vec<Read> {
+    /// Whether a wait that could not be folded may take a turn more although nothing has changed:
+    /// its closure remembers something, so that it may make more of the same.
+    pub(crate) fn may_idle(&self, lane: usize, pause: u32) -> bool {
+        self.wait_of(lane, pause).is_none() && self.node(lane, pause).idle < IDLE_TURNS
+    }
+
+    /// What the turn that ends at a pause has looked at, and the pause before it.
+    fn turn_reads(&self, lane: usize, pause: u32) -> (Vec<Read>, Option<u32>) {
+        let mut before = None;
         let mut turn = Vec::new();
         let mut node = pause;
         loop {
@@ -281,7 +298,11 @@ impl<'l> Script<'l> {
                 break;
             }
             match self.op(lane, parent).map(|op| op.ask) {
-                Some(Ask::Pause | Ask::Wait) | None => break,
+                Some(Ask::Pause) => {
+                    before = Some(parent);
+                    break;
+                }
+                Some(Ask::Wait) | None => break,
                 Some(ask) => turn.push((parent, ask, answer)),
             }
             node = parent;
@@ -306,7 +327,7 @@ impl<'l> Script<'l> {
                 flushes: flushes.collect(),
             });
         }
-        reads
+        (reads, before)
     }
 
     /// Runs the path to `leaf` again with one more turn of each folded wait on it.
@@ -477,6 +498,7 @@ impl Learning<'_> {
             what,
             next: Vec::new(),
             reads: Vec::new(),
+            idle: 0,
         });
         if parent != NONE {
             self.tree.nodes[parent as usize].next.push((answer, node));
@@ -506,6 +528,11 @@ impl Learning<'_> {
         let fresh = self.path.split_off(self.path.len() - self.new);
         (self.differs, fresh)
     }
+}
+
+fn sees_the_same(before: &[Read], now: &[Read]) -> bool {
+    let seen = |read: &Read| (read.place, read.value);
+    before.iter().map(seen).eq(now.iter().map(seen))
 }
 
 fn shown(what: &What) -> String {
