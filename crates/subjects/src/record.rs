@@ -51,7 +51,7 @@ impl Program for Record {
                 writer.write(port, &distinct(self.words(), round));
             }
         } else {
-            let mut reader = SeqReader::new(self.lock);
+            let reader = SeqReader::new(self.lock);
             for _ in 0..self.rounds {
                 let mut record = distinct(self.words(), 0);
                 let version = reader.read(port, &mut record)?;

@@ -35,6 +35,11 @@ impl SeqLock {
     pub fn record(&self) -> Slice<u64> {
         self.record
     }
+
+    /// The version, which readers first load from whatever copy there is.
+    pub fn version(&self) -> Ptr<u64> {
+        self.version
+    }
 }
 
 /// The writing end; one lane of one host holds it.
@@ -45,11 +50,9 @@ pub struct SeqWriter {
 }
 
 /// A reading end; any number of lanes hold one each.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct SeqReader {
     lock: SeqLock,
-    /// The version at this reader's last look.
-    seen: u64,
 }
 
 impl SeqWriter {
@@ -85,30 +88,32 @@ impl SeqWriter {
 impl SeqReader {
     /// A reading end of a record that was zeroed before its writer began.
     pub fn new(lock: SeqLock) -> Self {
-        Self { lock, seen: 0 }
+        Self { lock }
     }
 
     /// Reads the record as it was at some moment of the call, into `record`; returns its version,
-    /// which is even and never older than the last one returned.
+    /// which is even and never older than one that this host has returned before.
     ///
-    /// Where another algorithm looks at the version first, this one takes its last look: if a fresh
-    /// look after the record finds the same even version, the record cannot have changed since.
+    /// The first look at the version needs no observe: an old copy of it will do. If a fresh look
+    /// after the record finds the same even version, the version cannot have moved in between, nor
+    /// the record; and a look that finds another leaves a fresh copy for the next turn.
     ///
-    /// Cost: 2 observes (record, version) if nothing was written since the last look, 4 otherwise,
-    /// 2 more for each write that comes in between.
+    /// Cost: 2 observes (record, version) if nothing was written since this host last looked, 2
+    /// more if something was, and 2 more for each write that comes in between.
     ///
     /// # Errors
     /// Whatever ended the wait: a writer that died inside a write leaves the version odd.
     ///
     /// # Panics
     /// If `record` is not as long as the place.
-    pub fn read<P: Port>(&mut self, port: &P, record: &mut [u64]) -> Result<u64, Gone> {
+    pub fn read<P: Port>(&self, port: &P, record: &mut [u64]) -> Result<u64, Gone> {
         let SeqLock {
             version,
             record: place,
         } = self.lock;
         assert_eq!(record.len(), place.len(), "words of the record");
         wait_until(port, || {
+            let before = port.load(version);
             // Serves the read below: lines of older records may still be here.
             port.observe(place.lines());
             port.read_into(place.start(), record);
@@ -116,7 +121,6 @@ impl SeqReader {
             // the version from before the read could not tell whether the record moved meanwhile.
             port.observe(version.line());
             let now = port.load(version);
-            let before = std::mem::replace(&mut self.seen, now);
             (now == before && now.is_multiple_of(2)).then_some(now)
         })
     }

@@ -136,7 +136,7 @@ impl Program for Records {
             }
             return read;
         }
-        let mut reader = SeqReader::new(self.lock);
+        let reader = SeqReader::new(self.lock);
         let mut words = [0; WORDS];
         while read
             .last()
@@ -164,23 +164,29 @@ fn readers_see_whole_records_in_order() {
     }
 }
 
-struct Alone(SeqLock);
+/// Host 0 writes between the first and the second of host 1's three reads.
+struct Costs(SeqLock);
 
-impl Program for Alone {
-    type Out = [Census; 3];
+impl Program for Costs {
+    type Out = Vec<Census>;
 
-    fn lane<P: HostAtomics>(&self, _: Seat, port: &P) -> [Census; 3] {
-        let (mut writer, mut reader) = (SeqWriter::new(self.0), SeqReader::new(self.0));
-        let mut words = [0; WORDS];
-        [
-            census(port, |port| writer.write(port, &[1; WORDS])),
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Vec<Census> {
+        // Cycles: longer than a read or a write takes by far.
+        let long = 100_000;
+        if seat.host == 0 {
+            port.work(long);
+            let mut writer = SeqWriter::new(self.0);
+            return vec![census(port, |port| writer.write(port, &[1; WORDS]))];
+        }
+        let (reader, mut words) = (SeqReader::new(self.0), [0; WORDS]);
+        let mut read = |version| {
             census(port, |port| {
-                assert_eq!(reader.read(port, &mut words), Ok(2))
-            }),
-            census(port, |port| {
-                assert_eq!(reader.read(port, &mut words), Ok(2))
-            }),
-        ]
+                assert_eq!(reader.read(port, &mut words), Ok(version));
+            })
+        };
+        let first = read(0);
+        port.work(2 * long);
+        vec![first, read(2), read(2)]
     }
 }
 
@@ -188,10 +194,12 @@ impl Program for Alone {
 #[test]
 fn a_sequence_lock_costs_what_it_says() {
     let lock = SeqLock::lay_out(&mut Arena::new(), "test.record", WORDS);
-    let [write, changed, unchanged] = run(1, Discipline::DEFAULT, &Alone(lock))[0];
+    let costs = run(2, Discipline::DEFAULT, &Costs(lock));
+    let write = costs[0][0];
     assert_eq!((write.publishes, write.lines_published), (3, 5));
     assert_eq!((write.fences.store, write.fences.full), (3, 0));
-    assert_eq!((changed.observes, changed.lines_observed), (4, 8));
-    assert_eq!((unchanged.observes, unchanged.lines_observed), (2, 4));
-    assert_eq!(changed.publishes + unchanged.publishes, 0);
+    for (read, observes) in costs[1].iter().zip([2, 4, 2]) {
+        assert_eq!((read.publishes, read.observes), (0, observes));
+        assert_eq!(read.lines_observed, 2 * observes);
+    }
 }
