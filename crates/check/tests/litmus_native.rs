@@ -237,29 +237,27 @@ fn tally_of(said: &str) -> Tally {
 }
 
 /// A stress with the barrier that its lanes meet at.
-struct Bed<'t> {
-    stress: Stress<'t>,
+struct Bed {
+    stress: Stress,
     barrier: BarrierLayout,
-    test: &'t Litmus,
     rounds: u64,
 }
 
-impl<'t> Bed<'t> {
-    fn lay_out(arena: &mut Arena, test: &'t Litmus, rounds: u64) -> Self {
+impl Bed {
+    fn lay_out(arena: &mut Arena, test: &Litmus, rounds: u64) -> Self {
         Self {
-            stress: Stress::lay_out(arena, test, INSTANCES),
             barrier: BarrierLayout::lay_out(arena, "stress.barrier", test.pod()),
-            test,
+            stress: Stress::lay_out(arena, test.clone(), INSTANCES),
             rounds,
         }
     }
 }
 
-impl Program for Bed<'_> {
+impl Program for Bed {
     type Out = Result<Option<Tally>, Gone>;
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
-        let barrier = Barrier::new(&self.barrier, self.test.pod(), seat, 0);
+        let barrier = Barrier::new(&self.barrier, self.stress.test().pod(), seat, 0);
         self.stress
             .run(port, seat, self.rounds, || barrier.wait(port))
     }

@@ -21,27 +21,22 @@ const DELAY_TURNS_MAX: u64 = 512;
 
 /// A litmus test laid out many times.
 #[derive(Clone, Debug)]
-pub struct Stress<'t> {
-    test: &'t Litmus,
+pub struct Stress {
+    test: Litmus,
     instances: u64,
     area: Slice<u64>,
     /// What each thread loaded: its loads of the first instance, of the second, and so on.
     loads: Vec<Slice<u64>>,
 }
 
-impl<'t> Stress<'t> {
-    /// Lays out `instances` instances. The arena must be empty: a test's words lie where its file
-    /// puts them.
-    ///
-    /// # Panics
-    /// If it is not.
-    pub fn lay_out(arena: &mut Arena, test: &'t Litmus, instances: u64) -> Self {
-        let words = test.region_bytes() / 8 * instances;
-        let area = arena.aligned("stress.area", words as usize, LINE_STRIDE);
-        assert_eq!(area.start().offset(), 0, "the area comes first");
+impl Stress {
+    /// Lays out `instances` instances.
+    pub fn lay_out(arena: &mut Arena, test: Litmus, instances: u64) -> Self {
+        let words = (test.region_bytes() / 8 * instances) as usize;
+        let area = arena.aligned("litmus.area", words, LINE_STRIDE);
         let each = |(thread, loads): (usize, usize)| {
             let len = loads.max(1) * instances as usize;
-            arena.aligned(format!("stress.loads[{thread}]"), len, LINE_STRIDE)
+            arena.aligned(format!("litmus.loads[{thread}]"), len, LINE_STRIDE)
         };
         let loads = (0..).zip(test.loads()).map(each).collect();
         Self {
@@ -50,6 +45,11 @@ impl<'t> Stress<'t> {
             area,
             loads,
         }
+    }
+
+    /// The test.
+    pub fn test(&self) -> &Litmus {
+        &self.test
     }
 
     /// One lane's part of `rounds` rounds. `meet` returns once every lane of the pod has called it,
@@ -110,12 +110,16 @@ impl<'t> Stress<'t> {
 
     fn walk<P: Port>(&self, port: &P, thread: usize, delays: &mut Mix) -> Vec<u64> {
         let lines = self.test.region_bytes() / fabric::LINE_BYTES;
+        let first = self.area.start().line().0;
         let mut loads = Vec::with_capacity(self.loads[thread].len());
         for instance in 0..self.instances {
-            for turn in 0..delays.below(DELAY_TURNS_MAX) {
+            let turns = delays.below(DELAY_TURNS_MAX);
+            // The one delays where time is real, the other where it is simulated.
+            for turn in 0..turns {
                 black_box(turn);
             }
-            loads.extend(self.test.perform(port, thread, instance * lines));
+            port.work(turns as u32);
+            loads.extend(self.test.perform(port, thread, first + instance * lines));
         }
         loads
     }
