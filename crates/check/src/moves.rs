@@ -219,25 +219,37 @@ impl Machine<'_> {
         certain: &[Step],
         steps: &mut Vec<Step>,
     ) {
-        let lines = self.script.lines.clone();
         if !self.setup.prune {
-            state.memory.unasked_steps(|_, _| true, &lines, steps);
+            state
+                .memory
+                .unasked_steps(|_, _| true, &self.script.lines, steps);
             return;
         }
-        let looking = self.looking(state, certain);
-        let interesting = |domain, line| self.may_look(futures, state, domain, line);
-        let mut all = Vec::new();
-        state.memory.unasked_steps(interesting, &lines, &mut all);
         let over = (0..state.lanes.len()).all(|lane| self.has_ended(state, lane));
         let context = Context {
+            looking: self.looking(state, certain),
             changing: self.changing(state, certain),
-            looking,
             over,
         };
-        steps.extend(
-            all.into_iter()
-                .filter(|step| self.is_due(state, &context, *step)),
-        );
+        // A fetch of any other line is not due.
+        let mut lines: Vec<Line> = context.lines.iter().map(|(_, line)| *line).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        state.memory.unasked_steps(|_, _| true, &lines, steps);
+        steps.retain(|step| {
+            self.is_due(state, &context, *step)
+                && match *step {
+                    Step::Fetch { domain, line } => self.may_look(futures, state, domain, line),
+                    Step::Evict { domain, line } => {
+                        let dirty = state
+                            .memory
+                            .copy(domain, line)
+                            .is_some_and(|(_, dirty)| dirty);
+                        dirty || self.may_look(futures, state, domain, line)
+                    }
+                    _ => true,
+                }
+        });
     }
 
     /// Whether something that depends on an unasked step may come right after it.

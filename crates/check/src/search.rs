@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use model::{Choice, Chooser, Scripted};
+use model::{Buffered, Choice, Chooser, Likely, Scripted, Step};
 use serde::Serialize;
 
 use crate::finding::Kind;
@@ -113,6 +113,29 @@ impl Cost {
 /// Where ends are reported: the outcome sets of litmus programs are made of them.
 pub(crate) type OnEnd<'f> = &'f mut dyn FnMut(&Machine<'_>, &State);
 
+/// Where a move is taken from.
+struct From {
+    visit: u32,
+    /// Of the move.
+    index: usize,
+    /// Whether the move happens in the end.
+    certain: bool,
+    /// What it and all before it cost.
+    cost: Cost,
+}
+
+/// Whether the memory leaves nothing open about a move.
+fn has_one_outcome(state: &State, chosen: Move) -> bool {
+    match chosen {
+        Move::Step(Step::Crash { .. }) => false,
+        Move::Step(Step::Drain { lane, entry }) => {
+            let entry = state.memory.buffered(lane).nth(entry);
+            !matches!(entry, Some(Buffered::StoreNt { .. }))
+        }
+        _ => true,
+    }
+}
+
 struct Search<'m, 'l, 'f> {
     machine: &'m mut Machine<'l>,
     bounds: Bounds,
@@ -196,7 +219,7 @@ impl Search<'_, '_, '_> {
                 self.explored.cut = true;
                 return Ok(());
             }
-            self.expand(visit, &state, &mut moves)?;
+            self.expand(visit, state, &mut moves)?;
             if self.explored.fault.is_some() {
                 return Ok(());
             }
@@ -209,25 +232,40 @@ impl Search<'_, '_, '_> {
         self.open.iter_mut().find_map(VecDeque::pop_front)
     }
 
-    fn expand(&mut self, visit: u32, state: &State, moves: &mut Vec<Move>) -> Result<(), Anew> {
+    fn expand(&mut self, visit: u32, state: State, moves: &mut Vec<Move>) -> Result<(), Anew> {
         let cost = self.visits[visit as usize].cost;
-        let certain = self.machine.moves(state, &self.futures, moves);
-        if certain == 0 && !self.at_rest(visit, state) {
+        let certain = self.machine.moves(&state, &self.futures, moves);
+        if certain == 0 && !self.at_rest(visit, &state) {
             return Ok(());
         }
+        let mut state = Some(state);
         for (index, &chosen) in moves.iter().enumerate() {
+            let Some(at) = &state else {
+                unreachable!("only the last move takes the state itself")
+            };
             let mut cost = cost;
             if index >= certain && self.bounds.environment.is_some() {
                 cost.environment += 1;
             }
-            if self.bounds.preemptions.is_some() && self.preempts(state, moves, chosen) {
+            if self.bounds.preemptions.is_some() && self.preempts(at, moves, chosen) {
                 cost.preemptions += 1;
             }
             if !cost.within(&self.bounds) {
                 self.explored.cut = true;
                 continue;
             }
-            self.take_every_way(visit, state, (index, chosen), cost, index < certain)?;
+            let from = From {
+                visit,
+                index,
+                certain: index < certain,
+                cost,
+            };
+            if index + 1 == moves.len() && has_one_outcome(at, chosen) {
+                let state = state.take().expect("it is there, just above");
+                self.take_one_way(&from, state, chosen)?;
+            } else {
+                self.take_every_way(&from, at, chosen)?;
+            }
             if self.explored.fault.is_some() {
                 return Ok(());
             }
@@ -266,14 +304,13 @@ impl Search<'_, '_, '_> {
         lane != current && moves.contains(&Move::Lane(current))
     }
 
-    fn take_every_way(
-        &mut self,
-        visit: u32,
-        state: &State,
-        (index, taken_move): (usize, Move),
-        cost: Cost,
-        certain: bool,
-    ) -> Result<(), Anew> {
+    /// The last move of a state, with one outcome: needs no copy of the state.
+    fn take_one_way(&mut self, from: &From, mut state: State, chosen: Move) -> Result<(), Anew> {
+        let taken = self.machine.take(&mut state, chosen, &mut Likely);
+        self.arrive(from, state, Taken { chosen, inner: 0 }, taken, false)
+    }
+
+    fn take_every_way(&mut self, from: &From, state: &State, chosen: Move) -> Result<(), Anew> {
         let mut script = Scripted::default();
         for inner in 0.. {
             let mut next = state.clone();
@@ -281,41 +318,47 @@ impl Search<'_, '_, '_> {
                 script: &mut script,
                 kept: false,
             };
-            let taken = self.machine.take(&mut next, taken_move, &mut ways);
-            let mut cost = cost;
-            if ways.kept && self.bounds.environment.is_some() {
-                cost.environment += 1;
-            }
+            let taken = self.machine.take(&mut next, chosen, &mut ways);
             let kept = ways.kept;
+            self.arrive(from, next, Taken { chosen, inner }, taken, kept)?;
+            if self.explored.fault.is_some() || !script.advance() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A move was taken; `kept` if a non-temporal store stayed in its cache.
+    fn arrive(
+        &mut self,
+        from: &From,
+        next: State,
+        step: Taken,
+        taken: Result<(), Fault>,
+        kept: bool,
+    ) -> Result<(), Anew> {
+        if self.machine.script.stale {
+            return Err(Anew);
+        }
+        let mut cost = from.cost;
+        if kept && self.bounds.environment.is_some() {
+            cost.environment += 1;
+        }
+        let fault = self.machine.differs().or(taken.err());
+        if !cost.within(&self.bounds) {
+            self.explored.cut = true;
+        } else if let Some(fault) = fault {
+            let mut path = self.path(from.visit);
+            path.push(step);
+            self.explored.fault = Some((path, fault));
+        } else {
             let chosen = Chosen {
-                index: index as u16,
-                inner,
+                index: from.index as u16,
+                inner: step.inner,
             };
-            if self.machine.script.stale {
-                return Err(Anew);
-            }
-            let taken = match self.machine.differs() {
-                Some(fault) => Err(fault),
-                None => taken,
-            };
-            if !cost.within(&self.bounds) {
-                self.explored.cut = true;
-            } else if let Err(fault) = taken {
-                let mut path = self.path(visit);
-                path.push(Taken {
-                    chosen: taken_move,
-                    inner,
-                });
-                self.explored.fault = Some((path, fault));
-                return Ok(());
-            } else {
-                let to = self.visit(next, visit, chosen, cost);
-                if certain && !kept {
-                    self.edges.push((visit, to));
-                }
-            }
-            if !script.advance() {
-                return Ok(());
+            let to = self.visit(next, from.visit, chosen, cost);
+            if from.certain && !kept {
+                self.edges.push((from.visit, to));
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! How a [`Memory`](crate::Memory) stores lines: small sorted vectors, cheap to copy and to hash.
 
+use std::hash::{Hash, Hasher};
+
 use fabric::LINE_BYTES;
 
 use crate::content::{Access, Content};
@@ -27,10 +29,34 @@ impl Tags {
 }
 
 /// A line with the tags of its words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cells {
     pub(crate) content: Content,
     pub(crate) tags: Tags,
+}
+
+/// Most words of most lines are zero and nobody's: only the others are hashed, with a mask that says
+/// which they are.
+impl Hash for Cells {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash_words(&self.content, &self.tags, 0, state);
+    }
+}
+
+#[inline(always)]
+fn hash_words<H: Hasher>(content: &Content, tags: &Tags, flags: u64, state: &mut H) {
+    let words = content.words().iter().zip(&tags.0);
+    let used = |(word, tag): (&u64, &Tag)| *word != 0 || tag.0 != 0;
+    let mut mask = flags << 8;
+    for (index, both) in words.clone().enumerate() {
+        mask |= u64::from(used(both)) << index;
+    }
+    state.write_u64(mask);
+    for (word, tag) in words.filter(|both| used(*both)) {
+        state.write_u64(*word);
+        state.write_u64(u64::from(tag.0));
+    }
 }
 
 impl Cells {
@@ -61,7 +87,7 @@ impl Cells {
 
 /// One host's copy of one line, with what a search asks about it. What each instruction makes of it
 /// is as for [`CachedLine`](crate::CachedLine).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Copy {
     pub(crate) content: Content,
     pub(crate) tags: Tags,
@@ -70,6 +96,17 @@ pub(crate) struct Copy {
     pub(crate) dirty: bool,
     /// Whether an access of the domain has used it; otherwise only a prefetch brought it.
     pub(crate) accessed: bool,
+}
+
+impl Hash for Copy {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let flags = u64::from(self.dirty) | u64::from(self.accessed) << 1;
+        hash_words(&self.content, &self.tags, flags, state);
+        if self.dirty {
+            state.write_u64(self.written);
+        }
+    }
 }
 
 impl Copy {
