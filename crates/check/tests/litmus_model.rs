@@ -115,14 +115,14 @@ fn tso_outcomes(test: &Litmus) -> Option<BTreeSet<Vec<u64>>> {
     let (mut seen, mut outcomes) = (HashSet::new(), BTreeSet::new());
     while let Some(state) = open.pop() {
         let mut moved = false;
-        for thread in 0..count {
+        for (thread, code) in threads.iter().enumerate() {
             let mut drained = state.clone();
             if let Some((at, value)) = drained.buffers[thread].pop_front() {
                 drained.memory.insert(at, value);
                 open.extend(seen.insert(drained.clone()).then_some(drained));
                 moved = true;
             }
-            let Some(&instr) = threads[thread].instrs.get(state.done[thread]) else {
+            let Some(&instr) = code.instrs.get(state.done[thread]) else {
                 continue;
             };
             let mut next = state.clone();
