@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use crate::edit::Edits;
 use crate::finding::Finding;
-use crate::machine::{Fault, Machine, Setup};
+use crate::machine::Machine;
 use crate::runner::{Lanes, Runner};
 use crate::sanitize::Sanitizer;
 use crate::script::Script;
 use crate::search::{Anew, Bounds, Explored, OnEnd, Path, search};
+use crate::state::{Fault, Setup};
 use crate::subject::{End, Subject};
 use crate::token::TokenError;
 use crate::trace::Names;

@@ -9,9 +9,9 @@ use crate::ask::{Ask, Caller, Recipe};
 use crate::check::Checker;
 use crate::edit::{Edits, Insertion};
 use crate::finding::{Finding, Kind};
-use crate::machine::{Fault, Move, State};
 use crate::script::NONE;
 use crate::search::{Bounds, Path};
+use crate::state::{Fault, Move, State};
 use crate::trace::{Event, place};
 
 /// Single placements whose pairs are tried, where no single one cures.

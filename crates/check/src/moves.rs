@@ -23,8 +23,9 @@ use fabric::{Fence, Line};
 use model::{Buffered, Step, WriteMode};
 
 use crate::ask::{Ask, Place};
-use crate::machine::{LaneState, Machine, Move, State};
+use crate::machine::Machine;
 use crate::script::What;
+use crate::state::{LaneState, Move, State};
 
 /// Lines that each lane may still look at, by node, one bit a line.
 #[derive(Clone, Debug, Default)]
@@ -292,7 +293,7 @@ impl Machine<'_> {
                 Ask::Pause => {
                     let node = state.lanes[lane].node;
                     let watched = self.plan(lane, node).watched.iter();
-                    let lines = watched.filter_map(|it| crate::machine::line_of(it.place));
+                    let lines = watched.filter_map(|it| crate::state::line_of(it.place));
                     looking.extend(lines.map(|line| (domain, line)));
                 }
                 _ => {}

@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use crate::finding::Kind;
 use crate::fingerprint::{self, ByFingerprint};
-use crate::machine::{Fault, Machine, Move, State};
+use crate::machine::Machine;
 use crate::moves::Futures;
 use crate::script::NONE;
+use crate::state::{Fault, Move, State};
 
 /// How far a search goes. `None` is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -2,7 +2,8 @@
 
 use crate::ask::{Ask, Place};
 use crate::finding::Kind;
-use crate::machine::{Fault, Machine, State, line_of};
+use crate::machine::Machine;
+use crate::state::{Fault, State, line_of};
 use crate::trace::place;
 
 impl Machine<'_> {

@@ -10,9 +10,10 @@ use std::hash::Hasher as _;
 
 use thiserror::Error;
 
-use crate::machine::{Fault, Machine, State};
+use crate::machine::Machine;
 use crate::script::NONE;
 use crate::search::{Path, Taken};
+use crate::state::{Fault, State};
 
 /// Why a token was not replayed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

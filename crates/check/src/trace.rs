@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::ask::{Ask, Caller, Change, DEADLINE, GO_ON, LOST_HOST, Place};
 use crate::edit::Act;
-use crate::machine::{Machine, State};
+use crate::machine::Machine;
+use crate::state::State;
 
 /// One line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -11,9 +11,9 @@ use model::{Scripted, Step};
 
 use crate::check::{Checker, Report, Verdict};
 use crate::edit::Edits;
-use crate::machine::{Fault, Move, State};
 use crate::moves::Futures;
 use crate::search::{Bounds, Path, Taken, Ways};
+use crate::state::{Fault, Move, State};
 
 /// How single runs choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use fabric::{Fence, Flush, Line, Ptr};
 
 use crate::choose::Scripted;
 use crate::content::{Access, Content};
-use crate::memory::{Memory, Shape, WriteMode};
+use crate::memory::Memory;
 use crate::order::Buffered;
+use crate::shape::{Shape, WriteMode};
 use crate::step::Step;
 
 /// One instruction of a litmus program; words are 64 bits.

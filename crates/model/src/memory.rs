@@ -1,121 +1,13 @@
 //! The machine: caches, buffers, held writes, device; and what a program's instructions do to it.
 
-use std::fmt;
-use std::str::FromStr;
+use std::hash::{Hash, Hasher};
 
-use fabric::{Coherence, Fence, Flush, LINE_BYTES, Line};
+use fabric::{Fence, Flush, Line};
 
 use crate::content::{Access, Content};
 use crate::order::{Buffered, ordered};
+use crate::shape::{Shape, WriteMode};
 use crate::table::{Cells, Copy, Entry, HostWord, Table, Tag};
-
-/// Whether a fence means that a write has arrived at the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum WriteMode {
-    /// It does.
-    Synchronous,
-    /// A write may be held after its fence; held writes of one host leave in fence order, and the
-    /// host's own read of a line waits behind its held write of it.
-    Posted,
-    /// As posted, but between devices there is no order.
-    PostedUnordered,
-}
-
-impl WriteMode {
-    /// Every mode, strictest first.
-    pub const ALL: [Self; 3] = [Self::Synchronous, Self::Posted, Self::PostedUnordered];
-
-    /// Its name in pod files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Synchronous => "synchronous",
-            Self::Posted => "posted",
-            Self::PostedUnordered => "posted-unordered",
-        }
-    }
-}
-
-impl fmt::Display for WriteMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for WriteMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.map(Self::name).join(", ");
-        Self::ALL
-            .into_iter()
-            .find(|mode| mode.name() == text)
-            .ok_or_else(|| format!("write mode {text:?} is none of {known}"))
-    }
-}
-
-/// What is fixed about a memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
-    /// Hosts.
-    pub hosts: u32,
-    /// Lanes of each.
-    pub lanes: u32,
-    /// Between hosts.
-    pub coherence: Coherence,
-    /// What a fence means.
-    pub writes: WriteMode,
-    /// Devices that the region is interleaved over.
-    pub devices: u64,
-    /// Bytes of one device before the next one's begin.
-    pub interleave_bytes: u64,
-}
-
-impl Shape {
-    /// A pod without coherence between hosts, on one device.
-    pub fn software(hosts: u32, lanes: u32, writes: WriteMode) -> Self {
-        Self {
-            hosts,
-            lanes,
-            coherence: Coherence::Software,
-            writes,
-            devices: 1,
-            interleave_bytes: LINE_BYTES,
-        }
-    }
-
-    /// The same with hardware coherence between hosts: one domain.
-    #[must_use]
-    pub fn coherent(self) -> Self {
-        Self {
-            coherence: Coherence::Hardware,
-            ..self
-        }
-    }
-
-    /// The coherence domain of a lane, lanes numbered host by host.
-    pub fn domain(self, lane: usize) -> usize {
-        match self.coherence {
-            Coherence::Software => self.host(lane),
-            Coherence::Hardware => 0,
-        }
-    }
-
-    /// The host of a lane.
-    pub fn host(self, lane: usize) -> usize {
-        lane / self.lanes as usize
-    }
-
-    pub(crate) fn domains(self) -> usize {
-        match self.coherence {
-            Coherence::Software => self.hosts as usize,
-            Coherence::Hardware => 1,
-        }
-    }
-
-    pub(crate) fn device(self, line: Line) -> u64 {
-        line.offset() / self.interleave_bytes % self.devices
-    }
-}
 
 /// A write that has left a host and not yet arrived at the device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -157,7 +49,7 @@ pub struct Clobber {
 ///
 /// What is written may carry a [`Tag`], which travels with the word and which loads report: a
 /// sanitizer's way to know whose store a load has read.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     pub(crate) shape: Shape,
     /// Lines that were ever written, in order.
@@ -172,6 +64,18 @@ pub struct Memory {
     pub(crate) host_words: Table<(u32, u64), HostWord>,
     /// One bit a host.
     pub(crate) crashed: u64,
+}
+
+impl Hash for Memory {
+    /// Without the shape, which is the same for all that anybody compares.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.device.hash(state);
+        self.copies.hash(state);
+        self.buffers.hash(state);
+        self.held.hash(state);
+        self.host_words.hash(state);
+        state.write_u64(self.crashed);
+    }
 }
 
 impl Memory {

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use crate::choose::Likely;
     use crate::content::Access;
-    use crate::memory::{Shape, WriteMode};
+    use crate::shape::{Shape, WriteMode};
 
     fn word(offset: u64) -> Access {
         Access::word(offset, 8)
