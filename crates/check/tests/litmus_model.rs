@@ -169,6 +169,17 @@ fn one_domain_is_the_machine_of_x86_tso() {
     assert!(compared >= 30, "only {compared} tests are of that machine");
 }
 
+/// The programs that the model and the simulator are tested with have a file each.
+#[test]
+fn programs_of_the_model_have_files() {
+    let files = litmus::all();
+    for (name, program) in model::litmus::all(WriteMode::Synchronous) {
+        let same =
+            |test: &&Litmus| test.threads() == program.threads && test.watched() == program.watched;
+        assert!(files.iter().any(|test| same(&test)), "{name}");
+    }
+}
+
 /// The page on the model names tests of each rule: in the last column, by their files.
 #[test]
 fn the_page_on_the_model_names_tests_that_exist() {
