@@ -43,6 +43,26 @@ pub(crate) enum Command {
     /// Format, show or reset a region
     #[command(subcommand, after_help = "Example:\n  dsmark region show /dev/dax0.0")]
     Region(Region),
+    /// Try everything that the memory may do to a lock, a barrier, a mailbox: which flush is
+    /// missing, which is wasted
+    #[command(
+        after_help = "Example:\n  dsmark check\n  dsmark check lock mailbox --json\n\n\
+        Without names: every primitive. `litmus` and `zoo` only where they are named: the zoo's \
+        programs are wrong on purpose. Exit status 1 if anything is found."
+    )]
+    Check(Check),
+    /// Follow the token of a finding again
+    #[command(after_help = "Example:\n  dsmark replay mailbox:be4f0d0a0337c335:0*6")]
+    Replay {
+        /// The token, as the finding prints it; of the same build
+        token: String,
+    },
+    /// Leave all maintenance of a primitive out, and search for the cheapest that it needs
+    #[command(after_help = "Example:\n  dsmark infer mailbox")]
+    Infer {
+        /// As `dsmark check` lists it
+        name: String,
+    },
     /// Check this machine, or one device, and say what to do about what disturbs a measurement
     #[command(
         after_help = "Example:\n  dsmark doctor\n  dsmark doctor --device /dev/dax0.0 --json"
@@ -143,6 +163,24 @@ pub(crate) struct Layout {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Names, or beginnings of names: `lock`, `litmus/sb`, `zoo`
+    pub(crate) names: Vec<String>,
+    /// States that one search visits at most
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub(crate) budget: usize,
+    /// Where random runs start from; they follow where the states are too many
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Only the programs as they stand: no operation is left out or weakened
+    #[arg(long)]
+    pub(crate) no_twins: bool,
+    /// One JSON object a program, one a line
     #[arg(long)]
     pub(crate) json: bool,
 }

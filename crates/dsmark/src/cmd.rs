@@ -1,12 +1,15 @@
 //! One file per sub-command.
 
+mod check;
 mod doctor;
 mod host;
+mod infer;
 mod layout;
 mod list;
 mod measure;
 mod pod;
 mod region;
+mod replay;
 mod report;
 mod run;
 mod verify;
@@ -22,6 +25,9 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::List { json } => list::list(json),
         Command::Layout(args) => layout::layout(&args),
         Command::Region(args) => region::region(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Replay { token } => replay::replay(&token),
+        Command::Infer { name } => infer::infer(&name),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Pod(args) => pod::pod(&args),
         Command::Verify(args) => verify::verify(&args),

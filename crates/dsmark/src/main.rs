@@ -11,6 +11,7 @@ mod compose;
 mod doctor;
 mod failure;
 mod job;
+mod litmus;
 #[cfg(target_arch = "x86_64")]
 mod on_native;
 mod on_sim;

@@ -23,6 +23,7 @@ use crate::build::build_id;
 use crate::compose::{expand, region_bytes};
 use crate::failure::Failure;
 use crate::job::{Job, OnRegion, Ready, Run};
+use crate::litmus::Litmus;
 use crate::region::Pool;
 
 /// How long hosts wait for each other: local ones start within moments of each other.
@@ -35,6 +36,7 @@ fn registry<'r>() -> Registry<Host<'r>, Heart> {
         .with::<micro::Bandwidth>()
         .with::<micro::Primitive>()
         .with::<micro::Visibility>()
+        .with::<Litmus>()
 }
 
 /// What `"*"` stands for in a plan.

@@ -18,6 +18,7 @@ use sim::{Attribution, Sim};
 use crate::compose::{expand, listed, region_bytes};
 use crate::failure::Failure;
 use crate::job::{Job, Listed, Ready, Run};
+use crate::litmus::Litmus;
 
 /// The pod that is simulated unless another is named.
 pub(crate) const DEFAULT_POD: &str = "sc26-four-host";
@@ -29,6 +30,7 @@ fn registry() -> Registry<Sim, NoWatch> {
         .with::<micro::Bandwidth>()
         .with::<micro::Primitive>()
         .with::<micro::Visibility>()
+        .with::<Litmus>()
 }
 
 /// What `"*"` stands for in a plan: a simulated CPU has every instruction.

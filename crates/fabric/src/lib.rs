@@ -28,9 +28,9 @@
 //!
 //! 1. [`Pod`], [`Seat`]: who takes part. 2. [`Ptr`], [`Slice`], [`Line`], [`Arena`]: where things
 //!    are. 3. [`Discipline`]: how a line travels. 4. [`Port`]: the verbs, each with its ordering
-//!    rules. 5. [`wait_until`], [`Gone`]: how a lane waits and why it stops. 6. [`Substrate`],
-//!    [`Program`]: what runs lanes, and what they run. 7. [`Tapped`] with [`Count`], [`Omit`],
-//!    [`Trace`]: a port seen through an observer.
+//!    rules. 5. [`wait_until`], [`Gone`]: how a lane waits and why it stops; [`Mark`]: what a
+//!    program says about itself. 6. [`Substrate`], [`Program`]: what runs lanes, and what they run.
+//!    7. [`Tapped`] with [`Count`], [`Omit`], [`Trace`]: a port seen through an observer.
 //!
 //! # Invariants
 //!
@@ -48,6 +48,7 @@ mod adapt;
 mod arena;
 mod discipline;
 mod maintain;
+mod mark;
 mod name;
 mod place;
 mod pod;
@@ -62,6 +63,7 @@ pub use adapt::Verdict;
 pub use adapt::{Census, Count, Fences, Maintenance, Omit, Op, Site, Tap, Tapped, Trace, Traced};
 pub use arena::{Arena, Entry, Space};
 pub use discipline::{Coherence, Discipline, Fence, Flush, ObserveBy, PublishBy};
+pub use mark::Mark;
 pub use name::{nearest, suggestion};
 pub use place::{Cell, Frozen, HostShared, HostSlice, LINE_BYTES, Line, Lines, Ptr, Slice};
 pub use pod::{MAX_HOSTS, Pod, Seat};

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::discipline::{Coherence, Discipline, Fence, Flush, PublishBy};
 use crate::maintain;
+use crate::mark::Mark;
 use crate::place::{Cell, Frozen, Line, Lines, Ptr, Slice};
 use crate::stream::{self, Pages, Stream};
 use crate::time::{Clock, Ticks};
@@ -140,6 +141,13 @@ pub trait Port {
     /// The reason to give up.
     fn check_in(&self) -> Result<(), Gone> {
         Ok(())
+    }
+
+    /// Tells whoever watches this lane something about the program. Nothing but a checker listens.
+    #[track_caller]
+    #[inline(always)]
+    fn mark(&self, mark: Mark) {
+        let _ = mark;
     }
 
     /// Reads the clock, after everything earlier has been done and before anything later starts.

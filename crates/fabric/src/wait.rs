@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::mark::Mark;
 use crate::port::Port;
 
 /// Why a lane must give up: nothing in the suite spins for ever.
@@ -40,6 +41,7 @@ pub enum Gone {
 #[inline(always)]
 #[track_caller]
 pub fn wait_until<P: Port, R>(port: &P, mut ready: impl FnMut() -> Option<R>) -> Result<R, Gone> {
+    port.mark(Mark::Wait);
     loop {
         if let Some(answer) = ready() {
             return Ok(answer);

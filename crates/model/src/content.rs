@@ -1,5 +1,7 @@
 //! The 64 bytes of a line, and which of them an access touches.
 
+use std::hash::{Hash, Hasher};
+
 use fabric::{LINE_BYTES, Line, Ptr, Word};
 
 /// The bytes of one line, as the eight little-endian words that lie in memory.
@@ -60,10 +62,18 @@ fn widen(bytes: u8) -> u64 {
 }
 
 /// One aligned word of the region: where it lies, and how wide it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
     offset: u64,
     bytes: u8,
+}
+
+impl Hash for Access {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // At most 8 bytes, and offsets are far below 2^60.
+        state.write_u64(self.offset << 4 | u64::from(self.bytes));
+    }
 }
 
 impl Access {

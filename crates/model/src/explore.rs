@@ -9,8 +9,9 @@ use fabric::{Fence, Flush, Line, Ptr};
 
 use crate::choose::Scripted;
 use crate::content::{Access, Content};
-use crate::memory::{Memory, Shape, WriteMode};
+use crate::memory::Memory;
 use crate::order::Buffered;
+use crate::shape::{Shape, WriteMode};
 use crate::step::Step;
 
 /// One instruction of a litmus program; words are 64 bits.
@@ -44,7 +45,7 @@ pub struct Program {
     pub shape: Shape,
     /// What runs.
     pub threads: Vec<Thread>,
-    /// Words whose final value at the device is part of the outcome.
+    /// Words whose final value is part of the outcome.
     pub watched: Vec<Ptr<u64>>,
 }
 
@@ -53,7 +54,8 @@ pub struct Program {
 pub struct Outcome {
     /// What each thread loaded, in program order.
     pub loads: Vec<Vec<u64>>,
-    /// What the watched words hold at the device once everything buffered or held is there.
+    /// What the watched words hold once everything buffered or held has arrived: at the device, or,
+    /// where the pod is one coherence domain, for every lane of it.
     pub memory: Vec<u64>,
 }
 
@@ -141,7 +143,7 @@ impl<'p> Explorer<'p> {
         over.then(|| Outcome {
             loads: state.loads.clone(),
             memory: memory
-                .map(|&at| state.memory.at_device(Access::of(at)))
+                .map(|&at| state.memory.in_the_end(Access::of(at)))
                 .collect(),
         })
     }
@@ -191,7 +193,7 @@ impl<'p> Explorer<'p> {
                 looks && entry.line() == Some(line)
             };
             shape.domain(lane) == domain
-                && (left.iter().any(accesses) || state.memory.buffered(lane).iter().any(drains))
+                && (left.iter().any(accesses) || state.memory.buffered(lane).any(drains))
         })
     }
 
@@ -206,7 +208,7 @@ impl<'p> Explorer<'p> {
                 None | Some(Instr::Load(_)) => false,
                 // With nothing held, a full fence that has nothing to wait for changes nothing.
                 Some(Instr::Fence(Fence::Full)) => {
-                    let idle = state.memory.buffered(self.lanes[thread]).is_empty();
+                    let idle = state.memory.is_drained(self.lanes[thread]);
                     idle && self.program.shape.writes == WriteMode::Synchronous
                 }
                 // An empty buffer lets a store fence through, which orders held writes.

@@ -28,7 +28,7 @@
 //! # Reading order
 //!
 //! [`content`], [`cached`]: lines and copies. [`order`]: which pairs of a lane's operations stay in
-//! program order. [`memory`], [`step`]: the machine. [`explore`], [`litmus`]: its outcomes on tiny
+//! program order. [`shape`], [`memory`], [`step`]: the machine. [`explore`], [`litmus`]: its outcomes on tiny
 //! programs, exhaustively.
 
 #![forbid(unsafe_code)]
@@ -41,11 +41,15 @@ pub mod explore;
 pub mod litmus;
 pub mod memory;
 pub mod order;
+pub mod shape;
 pub mod step;
+mod table;
 
 pub use cached::CachedLine;
 pub use choose::{Choice, Chooser, Likely, Scripted};
 pub use content::{Access, Content};
-pub use memory::{Memory, Shape, WriteMode};
+pub use memory::{Clobber, Memory};
 pub use order::{Buffered, ordered};
+pub use shape::{Shape, WriteMode};
 pub use step::Step;
+pub use table::Tag;

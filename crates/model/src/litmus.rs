@@ -6,7 +6,7 @@
 use fabric::{Arena, Fence, Flush, Ptr};
 
 use crate::explore::{Instr, Program, Thread};
-use crate::memory::{Shape, WriteMode};
+use crate::shape::{Shape, WriteMode};
 
 /// How a litmus thread publishes what it stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

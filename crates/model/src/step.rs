@@ -2,10 +2,10 @@
 
 use fabric::Line;
 
-use crate::cached::CachedLine;
 use crate::choose::{Choice, Chooser};
-use crate::memory::Memory;
+use crate::memory::{Clobber, Memory, Parcel};
 use crate::order::Buffered;
+use crate::table::{Cells, Copy, Entry, HostWord};
 
 /// One step that no instruction asks for at that moment.
 ///
@@ -50,9 +50,11 @@ pub enum Step {
 impl Memory {
     /// Every drain and every release that may happen now: those that happen in the end.
     pub fn certain_steps(&self, steps: &mut Vec<Step>) {
-        for (lane, buffer) in self.buffers.iter().enumerate() {
-            let entries = (0..buffer.len()).filter(|&entry| self.may_drain(lane, entry));
-            steps.extend(entries.map(|entry| Step::Drain { lane, entry }));
+        let lanes = (self.shape.hosts * self.shape.lanes) as usize;
+        for lane in 0..lanes {
+            let entries = 0..self.entries(lane).len();
+            let may = entries.filter(|&entry| self.may_drain(lane, entry));
+            steps.extend(may.map(|entry| Step::Drain { lane, entry }));
         }
         for (held, write) in self.held.iter().enumerate() {
             let waits = |first: &crate::memory::Held| write.behind.contains(&first.id);
@@ -71,119 +73,144 @@ impl Memory {
         lines: &[Line],
         steps: &mut Vec<Step>,
     ) {
-        for (domain, cache) in self.caches.iter().enumerate() {
-            for (&line, copy) in cache {
-                if copy.dirty || interesting(domain, line) {
-                    steps.push(Step::Evict { domain, line });
-                }
+        for ((domain, line), copy) in self.copies.iter() {
+            let domain = domain as usize;
+            if copy.dirty || interesting(domain, line) {
+                steps.push(Step::Evict { domain, line });
             }
+        }
+        for domain in 0..self.shape.domains() {
             for &line in lines.iter().filter(|&&line| interesting(domain, line)) {
-                if !cache.contains_key(&line) && self.may_fetch(domain, line) {
+                let here = self.copies.get((domain as u32, line)).is_some();
+                if !here && self.may_fetch(domain, line) {
                     steps.push(Step::Fetch { domain, line });
                 }
             }
         }
     }
 
-    /// Takes a step that is possible now.
-    pub fn take(&mut self, step: Step, chooser: &mut impl Chooser) {
+    /// Takes a step that is possible now; says what it clobbered, if anything.
+    pub fn take(&mut self, step: Step, chooser: &mut impl Chooser) -> Option<Clobber> {
         match step {
             Step::Drain { lane, entry } => {
-                let entry = self.buffers[lane].remove(entry);
-                self.drain(lane, entry, chooser);
+                let entry = self.take_entry(lane, entry);
+                let clobber = self.drain(lane, entry, chooser);
                 self.pass_fences(lane);
+                clobber
             }
-            Step::Release { held } => {
-                let write = self.held.remove(held);
-                self.arrive(write.line, &write.content, write.bytes);
-                for later in &mut self.held {
-                    later.behind.retain(|&id| id != write.id);
-                }
-                self.renumber_held();
-            }
+            Step::Release { held } => self.release(held),
             Step::Evict { domain, line } => self.drop_copy(domain, None, line),
             Step::Fetch { domain, line } => {
-                let fetched = CachedLine::fetched(self.device_line(line));
-                self.caches[domain].insert(line, fetched);
+                self.fetch(domain, line);
+                None
             }
             Step::Crash { host } => self.crash(host, chooser),
         }
     }
 
-    fn drain(&mut self, lane: usize, entry: Buffered, chooser: &mut impl Chooser) {
+    fn release(&mut self, held: usize) -> Option<Clobber> {
+        let write = self.held.remove(held);
+        let clobber = self.arrive(&Parcel {
+            domain: write.domain,
+            line: write.line,
+            cells: write.cells,
+            bytes: write.bytes,
+            own: write.own,
+        });
+        for later in &mut self.held {
+            later.behind.retain(|&id| id != write.id);
+        }
+        self.renumber_held();
+        clobber
+    }
+
+    fn drain(&mut self, lane: usize, entry: Entry, chooser: &mut impl Chooser) -> Option<Clobber> {
         let domain = self.shape.domain(lane);
-        match entry {
+        let tag = entry.tag;
+        match entry.op {
             Buffered::Store { at, bits } => {
                 let copy = self.copy_of(domain, at.line());
                 copy.expect("may_drain saw the line or a way to it")
-                    .store(at, bits);
+                    .store(at, bits, tag);
+                None
             }
             Buffered::HostStore { offset, bits } => {
-                self.host_words[self.shape.host(lane)].insert(offset, bits);
+                let host = self.shape.host(lane) as u32;
+                let word = HostWord { bits, tag };
+                self.host_words.insert((host, offset), word);
+                None
             }
             Buffered::StoreNt { at, bits } => {
-                let accessed = self.accessed[domain].contains(&at.line());
-                let held = self.caches[domain].get_mut(&at.line());
+                let held = self.copies.get_mut((domain as u32, at.line()));
                 // Some implementations update a cached line in place, and then the fence publishes
                 // nothing (Intel optimization manual, non-temporal stores). A copy that only a
                 // prefetch brought does not count: otherwise no non-temporal store ever published.
-                if let Some(copy) = held.filter(|_| accessed)
+                if let Some(copy) = held.filter(|copy| copy.accessed)
                     && chooser.choose(2, Choice::NonTemporal) == 1
                 {
-                    copy.store(at, bits);
-                    return;
+                    copy.store(at, bits, tag);
+                    return None;
                 }
-                self.drop_copy(domain, Some(lane), at.line());
-                let mut content = crate::Content::ZERO;
-                content.put(at, bits);
-                self.send(domain, Some(lane), at.line(), content, at.byte_mask());
+                let clobber = self.drop_copy(domain, Some(lane), at.line());
+                let mut cells = Cells::default();
+                cells.put(at, bits, tag);
+                let parcel = written(domain, at.line(), cells, at.byte_mask());
+                self.send(Some(lane), parcel).or(clobber)
             }
             Buffered::StoreLine { line, content } => {
                 // It overwrites all 64 bytes, so a dirty copy has nothing left to write back.
-                self.caches[domain].remove(&line);
-                self.accessed[domain].remove(&line);
-                self.send(domain, Some(lane), line, content, u64::MAX);
+                self.copies.remove((domain as u32, line));
+                let cells = Cells::whole(content, tag);
+                self.send(Some(lane), written(domain, line, cells, u64::MAX))
             }
             Buffered::ClFlush(line) | Buffered::ClFlushOpt(line) => {
                 self.adopt_held(lane, line);
-                self.drop_copy(domain, Some(lane), line);
+                self.drop_copy(domain, Some(lane), line)
             }
             Buffered::Writeback(line) => {
                 self.adopt_held(lane, line);
-                let copy = self.caches[domain].get_mut(&line);
-                if let Some(content) = copy.and_then(CachedLine::write_back) {
-                    self.send(domain, Some(lane), line, content, u64::MAX);
-                }
+                let copy = self.copies.get_mut((domain as u32, line));
+                let dirty = copy.filter(|copy| copy.dirty)?;
+                let parcel = whole(domain, line, dirty);
+                (dirty.dirty, dirty.written) = (false, 0);
+                self.send(Some(lane), parcel)
             }
-            Buffered::Fence => {}
+            Buffered::Fence => None,
         }
     }
 
     /// Drops a copy, written back whole if dirty; `lane` is who asked for it, if anyone did.
-    fn drop_copy(&mut self, domain: usize, lane: Option<usize>, line: Line) {
-        let copy = self.caches[domain].remove(&line);
-        self.accessed[domain].remove(&line);
-        if let Some(content) = copy.and_then(CachedLine::flush) {
-            self.send(domain, lane, line, content, u64::MAX);
+    fn drop_copy(&mut self, domain: usize, lane: Option<usize>, line: Line) -> Option<Clobber> {
+        let copy = self.copies.remove((domain as u32, line))?;
+        if copy.dirty {
+            self.send(lane, whole(domain, line, &copy))
+        } else {
+            None
         }
     }
 
-    fn crash(&mut self, host: usize, chooser: &mut impl Chooser) {
-        self.crashed[host] = true;
-        let lanes = self.shape.lanes as usize;
-        for buffer in &mut self.buffers[host * lanes..(host + 1) * lanes] {
-            buffer.clear();
-        }
-        if self.shape.domains() == 1 && self.shape.hosts > 1 {
+    fn crash(&mut self, host: usize, chooser: &mut impl Chooser) -> Option<Clobber> {
+        self.crashed |= 1 << host;
+        let shape = self.shape;
+        self.buffers
+            .retain(|entry| shape.host(entry.lane as usize) != host);
+        if shape.domains() == 1 && shape.hosts > 1 {
             // One cache stands for all hosts' here, and the others live on.
-            return;
+            return None;
         }
-        self.accessed[host].clear();
-        for (line, copy) in std::mem::take(&mut self.caches[host]) {
+        let own = self
+            .copies
+            .iter()
+            .filter(|((domain, _), _)| *domain as usize == host);
+        let own: Vec<(Line, Copy)> = own.map(|((_, line), copy)| (line, *copy)).collect();
+        let mut clobber = None;
+        for (line, copy) in own {
+            self.copies.remove((host as u32, line));
             if copy.dirty && chooser.choose(2, Choice::Crashed) == 1 {
-                self.send(host, None, line, copy.content, u64::MAX);
+                clobber = self.send(None, whole(host, line, &copy)).or(clobber);
             }
         }
+        clobber
     }
 
     /// Numbers count from 0 again, so that equal states compare equal.
@@ -199,6 +226,28 @@ impl Memory {
     }
 }
 
+/// A write-back: all 64 bytes, whoever wrote them.
+fn whole(domain: usize, line: Line, copy: &Copy) -> Parcel {
+    Parcel {
+        domain,
+        line,
+        cells: copy.cells(),
+        bytes: u64::MAX,
+        own: copy.written,
+    }
+}
+
+/// A write around the cache: the bytes that were stored, and no others.
+fn written(domain: usize, line: Line, cells: Cells, bytes: u64) -> Parcel {
+    Parcel {
+        domain,
+        line,
+        cells,
+        bytes,
+        own: bytes,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fabric::{Fence, Flush};
@@ -206,7 +255,7 @@ mod tests {
     use super::*;
     use crate::choose::Likely;
     use crate::content::Access;
-    use crate::memory::{Shape, WriteMode};
+    use crate::shape::{Shape, WriteMode};
 
     fn word(offset: u64) -> Access {
         Access::word(offset, 8)

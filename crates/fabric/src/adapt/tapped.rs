@@ -5,6 +5,7 @@ use std::panic::Location;
 use super::{Op, Tap, Verdict};
 use crate::discipline::{Coherence, Discipline, Fence, Flush, ObserveBy, PublishBy};
 use crate::maintain;
+use crate::mark::Mark;
 use crate::place::{Cell, Frozen, Line, Lines, Ptr, Slice};
 use crate::port::{HostAtomics, Port};
 use crate::stream::{Pages, Stream};
@@ -147,6 +148,11 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
 
     fn check_in(&self) -> Result<(), Gone> {
         self.port.check_in()
+    }
+
+    #[track_caller]
+    fn mark(&self, mark: Mark) {
+        self.port.mark(mark);
     }
 
     fn now(&self) -> Ticks {

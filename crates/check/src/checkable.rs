@@ -1,0 +1,28 @@
+//! Subjects of any type, behind one.
+
+use crate::check::{Checker, Options, with_checker};
+use crate::subject::Subject;
+
+/// A subject whose type does not matter: what a registry holds.
+pub trait Checkable {
+    /// `lock/mine`.
+    fn name(&self) -> String;
+    /// Hosts of its pod.
+    fn hosts(&self) -> u32;
+    /// Calls `f` with a checker that has learned nothing yet.
+    fn with(&self, options: Options, f: &mut dyn FnMut(&mut Checker<'_>));
+}
+
+impl<S: Subject> Checkable for S {
+    fn name(&self) -> String {
+        Subject::name(self)
+    }
+
+    fn hosts(&self) -> u32 {
+        self.shape().hosts
+    }
+
+    fn with(&self, options: Options, f: &mut dyn FnMut(&mut Checker<'_>)) {
+        with_checker(self, options, f);
+    }
+}

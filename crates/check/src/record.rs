@@ -1,0 +1,51 @@
+//! One line of `check --json`.
+
+use serde::Serialize;
+
+use crate::check::{Report, Verdict};
+use crate::finding::Finding;
+use crate::omissions::Tally;
+use crate::search::Bounds;
+
+/// What a check of one subject says, as a record. Fields may be added, not renamed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Record {
+    /// `lock/bakery`.
+    pub name: String,
+    /// pass, bounded, fail.
+    pub verdict: Verdict,
+    /// How far the search went at most.
+    pub bounds: Bounds,
+    /// Hosts of the pod.
+    pub hosts: u32,
+    /// Different ends of a run that were come to.
+    pub executions: u64,
+    /// Operations and environment steps performed.
+    pub steps: u64,
+    /// States visited.
+    pub states: usize,
+    /// Twins with one operation left out.
+    pub omissions: Tally,
+    /// Twins with one operation weakened.
+    pub weakenings: Tally,
+    /// What is wrong.
+    pub finding: Option<Finding>,
+}
+
+impl Record {
+    /// Of a report, without twins.
+    pub fn new(name: String, hosts: u32, report: Report) -> Self {
+        Self {
+            name,
+            verdict: report.verdict,
+            bounds: report.bounds,
+            hosts,
+            executions: report.ends as u64,
+            steps: report.steps,
+            states: report.states,
+            omissions: Tally::default(),
+            weakenings: Tally::default(),
+            finding: report.finding,
+        }
+    }
+}

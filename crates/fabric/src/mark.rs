@@ -1,0 +1,13 @@
+//! What a program tells whoever watches it, and no memory ever sees.
+
+/// A remark of a program about itself. A checker listens; natively and in a simulator it is
+/// nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// A wait begins: what follows up to the next pause is repeated after it.
+    Wait,
+    /// This lane is inside section `0` now, where no other lane of the pod may be.
+    Enter(u32),
+    /// It is about to leave it.
+    Leave(u32),
+}
