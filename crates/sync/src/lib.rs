@@ -21,11 +21,21 @@
 pub mod barrier;
 pub mod header;
 pub mod heart;
+pub mod lock;
 pub mod mailbox;
 pub mod rendezvous;
 
+mod board;
+mod desk;
+mod names;
+mod patience;
+mod tree;
+
 pub use barrier::{Barrier, BarrierLayout};
+pub use board::Arrival;
+pub use desk::Desk;
 pub use header::{Header, HostState, RunState};
 pub use heart::{Heart, HeartRates};
 pub use mailbox::{Mailbox, Receiver, Sender};
+pub use patience::Patience;
 pub use rendezvous::{Identity, JoinError, join};
