@@ -44,6 +44,9 @@ pub(crate) struct Counting {
     pub(crate) region_bytes: u64,
 }
 
+/// What a lane that waited for ever reports besides its overlaps.
+pub(crate) const STUCK: u64 = 1_000_000;
+
 /// What one lane saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
@@ -99,9 +102,13 @@ impl Counting {
         let mut overlaps = 0;
         for _ in 0..self.rounds {
             port.work(dice.roll(self.most_work) as u32);
-            lock.acquire(port, &mut me, Patience::Endless).unwrap();
+            if lock.acquire(port, &mut me, Patience::Endless).is_err() {
+                return overlaps + STUCK;
+            }
             overlaps += u64::from(!self.inside(port, u64::from(index) + 1, &mut dice));
-            lock.release(port, &mut me).unwrap();
+            if lock.release(port, &mut me).is_err() {
+                return overlaps + STUCK;
+            }
         }
         port.write_published(self.done[index as usize], &[1]);
         while L::TENDED && !self.all_done(port) {
@@ -144,7 +151,9 @@ impl<P: HostAtomics> LockVisitor for Lane<'_, P> {
             let mut desk = Desk::default();
             while !counting.all_done(self.port) {
                 lock.serve(self.port, &mut desk);
-                self.port.pause().unwrap();
+                if self.port.pause().is_err() {
+                    return STUCK;
+                }
             }
             return 0;
         }
@@ -164,7 +173,10 @@ impl Program for Counting {
             seat,
         };
         let overlaps = self.lock.visit(lane);
-        barrier.wait(port).unwrap();
+        if barrier.wait(port).is_err() {
+            let counter = 0;
+            return Seen { overlaps, counter };
+        }
         port.observe(self.counter.line());
         Seen {
             overlaps,
@@ -181,7 +193,7 @@ pub(crate) fn simulated(name: &str, lanes: u32) -> (Sim, Pod, Discipline, Arriva
         fabric::Coherence::Hardware => Discipline::NONE,
         fabric::Coherence::Software => Discipline::DEFAULT,
     };
-    let arrival = if format!("{:?}", file.write_mode.value) == "Synchronous" {
+    let arrival = if file.write_mode.value == "synchronous" {
         Arrival::Fence
     } else {
         Arrival::Confirm
