@@ -111,6 +111,14 @@ impl<'l, B> Barrier<'l, B> {
         }
     }
 
+    /// The end of `seat` at `epoch`, over lines and host's words that were zero at epoch 0.
+    pub fn resumed(layout: &'l BarrierLayout<B>, pod: Pod, seat: Seat, epoch: u64) -> Self {
+        Self {
+            base: 0,
+            ..Self::new(layout, pod, seat, epoch)
+        }
+    }
+
     /// The last epoch passed: where the next barrier over these lines must start.
     pub fn epoch(&self) -> u64 {
         self.epoch.get()

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use fabric::MAX_HOSTS;
 
-/// A server's private state: who has asked, who waits, who has the lock. Made once, with the lock's
-/// lines zero; one lane owns it.
+/// A server's private state: who has asked, who waits, who has the lock. One lane owns it.
 #[derive(Clone, Debug)]
 pub struct Desk {
     /// The last acquisition that each client was seen to ask for.
@@ -17,6 +16,7 @@ pub struct Desk {
 }
 
 impl Default for Desk {
+    /// That of a lock whose lines are zero: nobody has ever asked.
     fn default() -> Self {
         Self {
             asked: [0; MAX_HOSTS as usize],

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod atomic;
 pub mod barrier;
 pub mod header;
 pub mod heart;
@@ -26,6 +27,7 @@ pub mod mailbox;
 pub mod rendezvous;
 
 mod board;
+mod cells;
 mod desk;
 mod names;
 mod patience;

@@ -237,8 +237,15 @@ pub trait Lock: Sized + Sync {
         let _ = (port, me);
     }
 
+    /// What a server of this lock knows while nobody holds it or acquires.
+    fn desk<P: HostAtomics>(&self, port: &P) -> Desk {
+        let _ = port;
+        Desk::default()
+    }
+
     /// One round of the server where [`SERVED`](Self::SERVED) says so; one lane of the pod, which
-    /// is no participant meanwhile, calls it again and again with the same desk.
+    /// is no participant meanwhile, calls it again and again with the desk that
+    /// [`desk`](Self::desk) gave it.
     fn serve<P: HostAtomics>(&self, port: &P, desk: &mut Desk) {
         let _ = (port, desk);
     }

@@ -12,26 +12,11 @@
 use fabric::{Arena, Cell, Gone, HostAtomics, wait_until};
 
 use super::{Lock, Member, NotAcquired, Options};
+use crate::cells::cells;
 use crate::patience::{Patience, wait};
-
-/// Words between two that different lanes wait on: two lines, as in [`Arena::per_host`].
-const STRIDE: usize = 16;
 
 /// Standing in the queue.
 const QUEUED: u64 = 1;
-
-/// `count` atomic words, each with its lines to itself.
-fn cells(arena: &mut Arena, name: &str, options: &Options, count: u32) -> Vec<Cell<u64>> {
-    if options.pod.hosts == 1 {
-        let words = arena.host_shared(name, count as usize * STRIDE);
-        (0..count as usize)
-            .map(|index| words.at(index * STRIDE).into())
-            .collect()
-    } else {
-        let lines = arena.per_host(name, count, 1);
-        lines.into_iter().map(|line| line.start().into()).collect()
-    }
-}
 
 /// Test-and-test-and-set.
 #[derive(Clone, Debug)]

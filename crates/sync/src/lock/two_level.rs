@@ -39,19 +39,19 @@ impl<L: Lock> Lock for TwoLevel<L> {
         }
     }
 
-    /// Cost: a local atomic instruction; that of the lock between hosts, unless it was passed on.
+    /// Cost: a local atomic instruction, where the host has several lanes; that of the lock between
+    /// hosts, unless it was passed on.
     fn acquire<P: HostAtomics>(
         &self,
         port: &P,
         me: &mut Member,
         patience: Patience,
     ) -> Result<(), NotAcquired> {
-        if self.lanes == 1 {
-            return self.between.acquire(port, me, patience);
-        }
-        self.enter_host(port, me, patience)?;
-        if port.atomic_load(self.passed()) != 0 {
-            return Ok(());
+        if self.lanes > 1 {
+            self.enter_host(port, me, patience)?;
+            if port.atomic_load(self.passed()) != 0 {
+                return Ok(());
+            }
         }
         let mut host = self.recall(port, me);
         let acquired = self.between.acquire(port, &mut host, patience);
@@ -64,11 +64,8 @@ impl<L: Lock> Lock for TwoLevel<L> {
 
     /// Cost: local stores; that of the lock between hosts, unless it is passed on.
     fn release<P: HostAtomics>(&self, port: &P, me: &mut Member) -> Result<(), Gone> {
-        if self.lanes == 1 {
-            return self.between.release(port, me);
-        }
         let passed = port.atomic_load(self.passed());
-        let waited_for = port.atomic_load(self.next()) > me.number + 1;
+        let waited_for = self.lanes > 1 && port.atomic_load(self.next()) > me.number + 1;
         if waited_for && passed < self.local_passes {
             port.atomic_store(self.passed(), passed + 1);
         } else {
@@ -82,16 +79,17 @@ impl<L: Lock> Lock for TwoLevel<L> {
     }
 
     fn tend<P: HostAtomics>(&self, port: &P, me: &mut Member) {
-        if self.lanes == 1 {
-            return self.between.tend(port, me);
-        }
         // A lane of this host that holds or acquires does what is to be done.
-        if self.try_enter_host(port, me) {
+        if self.lanes == 1 || self.try_enter_host(port, me) {
             let mut host = self.recall(port, me);
             self.between.tend(port, &mut host);
             self.remember(port, &host);
             self.leave_host(port, me);
         }
+    }
+
+    fn desk<P: HostAtomics>(&self, port: &P) -> Desk {
+        self.between.desk(port)
     }
 
     fn serve<P: HostAtomics>(&self, port: &P, desk: &mut Desk) {
@@ -159,6 +157,8 @@ impl<L> TwoLevel<L> {
     }
 
     fn leave_host<P: HostAtomics>(&self, port: &P, me: &Member) {
-        port.atomic_store(self.serving(), me.number + 1);
+        if self.lanes > 1 {
+            port.atomic_store(self.serving(), me.number + 1);
+        }
     }
 }

@@ -88,11 +88,10 @@ impl Counting {
     }
 
     fn all_done<P: HostAtomics>(&self, port: &P) -> bool {
-        let done = &self.done[..self.contenders()];
-        done.iter().all(|&at| {
-            port.observe(at.line());
-            port.load(at) == 1
-        })
+        let lines: Vec<_> = self.done.iter().map(|at| at.line()).collect();
+        port.observe_each(&lines);
+        let mut done = self.done[..self.contenders()].iter();
+        done.all(|&at| port.load(at) == 1)
     }
 
     fn contend<P: HostAtomics, L: Lock>(&self, port: &P, lock: &L, seat: Seat) -> u64 {
@@ -198,7 +197,9 @@ pub(crate) fn simulated(name: &str, lanes: u32) -> (Sim, Pod, Discipline, Arriva
     } else {
         Arrival::Confirm
     };
-    (Sim::new(file, pod), pod, discipline, arrival)
+    // A lock that hangs is noticed soon.
+    let sim = Sim::new(file, pod).stall_limit_ms(10);
+    (sim, pod, discipline, arrival)
 }
 
 /// Runs a program on a simulated pod.
