@@ -25,6 +25,7 @@ pub mod heart;
 pub mod lock;
 pub mod mailbox;
 pub mod rendezvous;
+pub mod ring;
 
 mod board;
 mod cells;
