@@ -35,6 +35,11 @@ fn registry<'r>() -> Registry<Host<'r>, Heart> {
         .with::<micro::Bandwidth>()
         .with::<micro::Primitive>()
         .with::<micro::Visibility>()
+        .with::<coordination::Lock>()
+        .with::<coordination::Barrier>()
+        .with::<coordination::Atomic>()
+        .with::<coordination::Ring>()
+        .with::<coordination::Sharing>()
 }
 
 /// What `"*"` stands for in a plan.

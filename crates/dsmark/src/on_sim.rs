@@ -29,6 +29,11 @@ fn registry() -> Registry<Sim, NoWatch> {
         .with::<micro::Bandwidth>()
         .with::<micro::Primitive>()
         .with::<micro::Visibility>()
+        .with::<coordination::Lock>()
+        .with::<coordination::Barrier>()
+        .with::<coordination::Atomic>()
+        .with::<coordination::Ring>()
+        .with::<coordination::Sharing>()
 }
 
 /// What `"*"` stands for in a plan: a simulated CPU has every instruction.
