@@ -25,7 +25,7 @@ use sync::lock::{Algorithm, Options};
 const HOSTS: u32 = 4;
 
 /// A debug build's share of the suite: some seconds for all locks together.
-const INCREMENTS: u64 = 10_000;
+const INCREMENTS: u64 = 2_000;
 
 /// What the acceptance criterion asks of each lock.
 const MANY_INCREMENTS: u64 = 100_000;
