@@ -147,13 +147,13 @@ mod tests {
 
     #[test]
     fn contenders_are_hosts_first_or_lanes_first() {
+        use Role::{Bystander, Contender, Idle, Server};
         let mut cast = Cast {
             pod: Pod::new(2, 2),
             contenders: 2,
             spread: Spread::Hosts,
             served: true,
         };
-        use Role::{Bystander, Contender, Idle, Server};
         assert_eq!(roles(&cast), [Contender(0), Idle, Contender(1), Server]);
         assert_eq!(cast.contending_hosts(), 2);
         cast.spread = Spread::Lanes;

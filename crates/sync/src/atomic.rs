@@ -69,10 +69,9 @@ impl Rmw {
     #[must_use]
     pub fn apply(self, old: u64) -> u64 {
         match self {
-            Self::Load => old,
             Self::FetchAdd(add) => old.wrapping_add(add),
             Self::CompareExchange { current, new } if old == current => new,
-            Self::CompareExchange { .. } => old,
+            Self::Load | Self::CompareExchange { .. } => old,
             Self::Swap(value) => value,
             Self::FetchOr(bits) => old | bits,
         }

@@ -127,7 +127,7 @@ pub struct Options {
 
 impl Options {
     /// Defaults: fences mean arrival; 20 us for Fischer, seven times the publish and observe of
-    /// the slowest published pod (1.56 + 2.85 us, FUSEE-CXL) and near the worst that MemChannel
+    /// the slowest published pod (1.56 + 2.85 us, FUSEE-CXL) and near the worst that `MemChannel`
     /// saw at saturation (7 times idle); 16 local passes, so that the two one-way trips of a
     /// hand-over between hosts add less than a fifth to each hold.
     pub fn of(pod: Pod) -> Self {

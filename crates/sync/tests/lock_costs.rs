@@ -36,7 +36,10 @@ impl<L: Lock> Program for Once<L> {
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Asked {
         if seat.host != 0 {
             let (mut desk, mut me) = (Desk::default(), Member::new(seat.host));
-            while L::SERVED && seat.host == HOSTS - 1 || L::TENDED {
+            if !(L::TENDED || L::SERVED && seat.host == HOSTS - 1) {
+                return Asked::default();
+            }
+            loop {
                 if L::SERVED {
                     self.lock.serve(port, &mut desk);
                 } else {

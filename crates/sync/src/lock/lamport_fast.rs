@@ -54,19 +54,19 @@ impl Lock for LamportFast {
                 // Before x: serves the gate of whoever finds x changed.
                 self.flags.post(port, me.who, 1);
                 self.write_shared(port, self.x, id);
-                if self.look(port, self.y) != NOBODY {
+                if look(port, self.y) != NOBODY {
                     self.flags.post(port, me.who, 0);
                     self.wait_for_free(port, patience)?;
                     continue;
                 }
                 self.write_shared(port, self.y, id);
-                if self.look(port, self.x) == id {
+                if look(port, self.x) == id {
                     return Ok(());
                 }
                 self.flags.post(port, me.who, 0);
             }
             self.pass_gate(port, me, patience)?;
-            if self.look(port, self.y) == id {
+            if look(port, self.y) == id {
                 return Ok(());
             }
             self.wait_for_free(port, patience)?;
@@ -91,13 +91,6 @@ impl LamportFast {
         port.store(at, value);
         // Serves the others' looks, and this lane's next look at the other word.
         self.arrival.settle(port, at.line());
-    }
-
-    #[track_caller]
-    fn look<P: HostAtomics>(&self, port: &P, at: Ptr<u64>) -> u64 {
-        // Serves the load below. Whatever this host wrote there has been published.
-        port.observe(at.line());
-        port.load(at)
     }
 
     /// Waits at the gate. Nobody else can take `y` back for a member that owns it, so one that
@@ -125,9 +118,16 @@ impl LamportFast {
     ) -> Result<(), NotAcquired> {
         let mut holder = NOBODY;
         let waited = wait(port, patience, || {
-            holder = self.look(port, self.y);
+            holder = look(port, self.y);
             (holder == NOBODY).then_some(())
         });
         waited.map_err(|ended| ended.at(holder.checked_sub(1).map(|who| who as u32), false))
     }
+}
+
+#[track_caller]
+fn look<P: HostAtomics>(port: &P, at: Ptr<u64>) -> u64 {
+    // Serves the load below. Whatever this host wrote there has been published.
+    port.observe(at.line());
+    port.load(at)
 }

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use fabric::{Arena, Gone, HostAtomics, Line, MAX_HOSTS, Ptr};
+use fabric::{Arena, Gone, HostAtomics, Line, MAX_HOSTS, Ptr, Slice};
 
 use super::{Lock, Member, NotAcquired, Options};
 use crate::board::{Arrival, Board};
@@ -38,7 +38,7 @@ impl Lock for PetersonTournament {
         let turns = (0..tree.levels()).map(|level| {
             let nodes = tree.nodes(level);
             let lines = arena.per_host(&format!("{name}.turn{level}"), nodes, 1);
-            lines.into_iter().map(|line| line.start()).collect()
+            lines.into_iter().map(Slice::start).collect()
         });
         Self {
             tree,
@@ -111,6 +111,7 @@ impl PetersonTournament {
     }
 
     /// Which of `rivals` competes at `level`; their lines have just been observed.
+    #[allow(clippy::manual_find)] // iterator chains hide the caller of the load
     fn competitor<P: HostAtomics>(&self, port: &P, level: u32, rivals: Range<u32>) -> Option<u32> {
         for rival in rivals {
             if port.load(self.competing.word(rival)) >> level & 1 == 1 {

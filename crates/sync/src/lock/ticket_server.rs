@@ -1,6 +1,6 @@
 //! A lock server: one lane of the pod hands out the lock, in the order in which it sees requests.
 //!
-//! After the two-tier lock of TraCT (arXiv 2512.18194): lanes of a host settle among themselves
+//! After the two-tier lock of `TraCT` (arXiv 2512.18194): lanes of a host settle among themselves
 //! first ([`TwoLevel`](super::TwoLevel)), so that the server has one client a host. There client
 //! and server write the same slot in turn; here each has a line of its own, so that no write-back
 //! of one can cover the other's.

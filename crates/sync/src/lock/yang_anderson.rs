@@ -13,7 +13,7 @@
 //! cannot mislead a member that comes back, since the rival sends it before it competes again and
 //! the member resets `P` after it has written `T`.
 
-use fabric::{Arena, Gone, HostAtomics, Ptr};
+use fabric::{Arena, Gone, HostAtomics, Ptr, Slice};
 
 use super::{Lock, Member, NotAcquired, Options};
 use crate::board::Arrival;
@@ -48,7 +48,7 @@ impl Lock for YangAnderson {
         let tree = Tree::over(members);
         let mut words = |what: &str, level: u32, count: u32| -> Vec<Ptr<u64>> {
             let lines = arena.per_host(&format!("{name}.{what}{level}"), count, 1);
-            lines.into_iter().map(|line| line.start()).collect()
+            lines.into_iter().map(Slice::start).collect()
         };
         let (mut nodes, mut may) = (Vec::new(), Vec::new());
         for level in 0..tree.levels() {
