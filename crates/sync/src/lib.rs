@@ -1,19 +1,26 @@
 //! Synchronization between hosts that share nothing but published lines.
 //!
 //! Generic over [`fabric::Port`], so what is measured natively, predicted in a simulator and proved
-//! by a checker is one source. Every word has one writing host; no two writers share a line;
-//! numbers only grow, so that a stale copy can delay but never mislead.
+//! by a checker is one source. No two writers share a line at one time, most words have one writing
+//! host for good, and numbers grow wherever an algorithm allows, so that a stale copy can delay but
+//! never mislead; where a word toggles, or several write it, its page says why it may.
 //!
+//! * [`lock`]: mutual exclusion, by registers, by a server, by hardware; readers and writers.
+//! * [`barrier`]: barriers between hosts, a counter inside each.
+//! * [`atomic`]: read-modify-write of one word.
+//! * [`ring`]: messages from one host to another, to several, from several.
+//! * [`mailbox`]: one message slot from one host to another.
 //! * [`header`]: the first lines of every region: who formatted it, which run owns it, who is
 //!   alive.
 //! * [`rendezvous`]: how hosts agree on one run over memory that still holds the last one.
 //! * [`heart`]: how hosts notice that another has died.
-//! * [`mailbox`]: one message slot from one host to another.
-//! * [`barrier`]: all-to-all epochs between hosts, a counter inside each.
 //!
 //! Costs are given in publishes and observes (see `fabric::Census`): on such memory a publish is a
 //! write to the device and an observe a read from it, each near a microsecond through a switch,
 //! and everything else is noise.
+//!
+//! What no algorithm here does: wait-free read-modify-write between hosts, which registers cannot
+//! give ([`atomic`]), and recovering what a dead host held ([`lock`]).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

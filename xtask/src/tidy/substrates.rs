@@ -15,7 +15,15 @@ const WORKLOADS: &[&str] = &[
     "table",
     "tiering",
 ];
-const BENEATH_RECORDS: &[&str] = &["fabric", "native", "sim", "workload", "harness", "micro"];
+const BENEATH_RECORDS: &[&str] = &[
+    "fabric",
+    "native",
+    "sim",
+    "workload",
+    "harness",
+    "micro",
+    "coordination",
+];
 
 /// Finds paths into a crate that the one at hand must not know.
 pub fn names_of_substrates(tree: &Tree) -> Vec<Finding> {
