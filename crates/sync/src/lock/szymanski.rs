@@ -112,13 +112,14 @@ fn until_open<P: HostAtomics>(
     others: &mut Watched<'_>,
     patience: Patience,
 ) -> Result<(), Ended> {
-    let mut was_open = false;
-    wait(port, patience, || {
+    let mut furthest = || {
         let mut furthest = OUTSIDE;
         others.scan(port, |_, flag| furthest = furthest.max(flag));
-        let open = furthest <= WAITS;
-        let passes = furthest == OUTSIDE || open && was_open;
-        was_open = open;
+        furthest
+    };
+    wait(port, patience, || {
+        let first = furthest();
+        let passes = first == OUTSIDE || first <= WAITS && furthest() <= WAITS;
         passes.then_some(())
     })
 }
