@@ -1,10 +1,10 @@
 //! What read-modify-write of one word costs.
 //!
-//! *Kernel.* Each contender, `rounds` times: the operation, or with probability `read_share` a read.
-//! A compare-exchange expects what this contender saw last and puts one more.
+//! *Kernel.* Each contender, `rounds` times: the operation, or with probability `read_share` a
+//! read. A compare-exchange expects what this contender saw last and puts one more.
 //!
-//! *Sharing, maintenance an operation.* Those of the way chosen (crate `sync`). What a server does is
-//! left out of the census: it does it all the time. Its lane is not among the contenders.
+//! *Sharing, maintenance an operation.* Those of the way chosen (crate `sync`). What a server does
+//! is left out of the census: it does it all the time. Its lane is not among the contenders.
 //!
 //! *Metrics.* `op_ns`: operations and reads alike, by each contender's own clock.
 //! `throughput_per_s`: those of all contenders by the longest span.

@@ -4,7 +4,7 @@
 //! * [`barrier`]: until everyone knows that everyone has come.
 //! * [`atomic`]: read-modify-write of one word, by whoever can do it.
 //! * [`ring`]: messages and streams of them.
-//! * [`sharing`]: what costs more, the bytes that are republished or the operations that order them.
+//! * [`sharing`]: what costs more, bytes that are republished or operations that order them.
 //!
 //! The algorithms are those of crate `sync`, by name. What the workloads share: who contends, serves
 //! and waits ([`Spread`]), and how lanes bring together what each has seen.

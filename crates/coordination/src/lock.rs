@@ -6,8 +6,8 @@
 //! *Sharing.* The protected lines are written by whoever holds the lock. The lock's own lines are
 //! its algorithm's (crate `sync`).
 //!
-//! *Maintenance an operation.* That of the lock; with protected lines 1 observe and 1 publish of all
-//! of them. What a server does is left out of the census: it does it all the time. Its lane is not
+//! *Maintenance an operation.* That of the lock; with protected lines 1 observe and 1 publish of
+//! all of them. What a server does is left out of the census: it does it all the time. Its lane is not
 //! among the contenders.
 //!
 //! *Metrics.* `acquire_ns`, `release_ns`: by each contender's own clock. `handover_ns`: from the

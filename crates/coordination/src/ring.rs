@@ -1,7 +1,7 @@
 //! What messages cost: one at a time, and in streams.
 //!
-//! *Kernel.* Between hosts 0 and 1, lane 0 of each. First `rounds` messages there and back, one at a
-//! time; then `rounds` batches from host 0 to host 1, as fast as they are taken. The other lanes
+//! *Kernel.* Between hosts 0 and 1, lane 0 of each. First `rounds` messages there and back, one at
+//! a time; then `rounds` batches from host 0 to host 1, as fast as they are taken. The other lanes
 //! wait.
 //!
 //! *Sharing.* A ring each way (crate `sync`): its producer writes its slots, its consumer one line.

@@ -169,7 +169,11 @@ pub enum NotAcquired {
     #[error(transparent)]
     Gone(#[from] Gone),
     /// Patience was over.
-    #[error("the lock was not had in time: {} was waited for; {}", named(*.waited_for), remedy(*.queued))]
+    #[error(
+        "the lock was not had in time: {} was waited for; {}",
+        named(*.waited_for),
+        remedy(*.queued)
+    )]
     TimedOut {
         /// The participant that was waited for last: the holder, or one that is before this one.
         waited_for: Option<u32>,

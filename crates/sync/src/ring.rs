@@ -114,7 +114,8 @@ impl<'r> Producer<'r> {
     /// Sends messages, back to back in `words`.
     ///
     /// Cost: 1 publish of all their lines; one more where the ring ends in between or they exceed
-    /// [`MAX_BATCH_LINES`] or a quarter of the ring; 1 observe of a line a consumer, a look, when the ring seems full.
+    /// [`MAX_BATCH_LINES`] or a quarter of the ring; 1 observe of a line a consumer, a look, when
+    /// the ring seems full.
     ///
     /// # Errors
     /// Whatever ended the wait for a free slot.

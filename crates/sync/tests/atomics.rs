@@ -239,9 +239,13 @@ fn no_value_is_exchanged_twice_and_no_bit_is_lost() {
         }
         for name in pods(via) {
             let seen = operate(via, name, 2, exchange, 1);
-            let mut from: Vec<_> = seen.iter().flat_map(|seen| &seen.done).collect();
-            from.retain(|(op, old)| matches!(op, Rmw::CompareExchange { current, .. } if Some(*current) == *old));
-            let mut values: Vec<_> = from.iter().map(|(_, old)| old).collect();
+            let succeeded = |&(op, old): &Done| match op {
+                Rmw::CompareExchange { current, .. } => old.filter(|&old| old == current),
+                _ => None,
+            };
+            let done = seen.iter().flat_map(|seen| &seen.done);
+            let from: Vec<u64> = done.filter_map(succeeded).collect();
+            let mut values = from.clone();
             values.sort_unstable();
             values.dedup();
             assert_eq!(values.len(), from.len(), "{via} on {name}");

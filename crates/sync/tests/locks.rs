@@ -1,6 +1,6 @@
-//! Every lock on every simulated pod. The story: a published ticket lock for such pods passed 80,000
-//! increments of its counter and then hung when it was built on (FUSEE-CXL); so what is asked here
-//! is not one counter on one pod, but no overlap and no lost increment under many interleavings.
+//! Every lock on every simulated pod. The story: a published fetch-and-add for such pods counted
+//! 80,000 of 80,000, and the ticket lock built on it hung (FUSEE-CXL); so what is asked here is not
+//! one counter on one pod, but no overlap and no lost increment under many interleavings.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

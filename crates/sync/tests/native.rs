@@ -2,7 +2,7 @@
 //! what a host does that is paged, throttled or debugged. The story: locks of this kind pass on an
 //! idle machine and lose increments when a holder is suspended between its load and its flush.
 //!
-//! Fischer's lock is left out: a host that is stopped breaks its timing assumption, so it must fail.
+//! Fischer's lock is left out: a host that is stopped breaks its timing assumption.
 
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -24,11 +24,16 @@ use sync::lock::{Algorithm, Options};
 
 const HOSTS: u32 = 4;
 
-/// A debug build's share of the suite: some seconds for all locks together.
-const INCREMENTS: u64 = 2_000;
+/// Increments of all hosts together. A debug build does a share, since each hand-over of a fair lock
+/// waits for the scheduler where processes outnumber cores.
+const INCREMENTS: u64 = if cfg!(debug_assertions) {
+    2_000
+} else {
+    100_000
+};
 
-/// What the acceptance criterion asks of each lock.
-const MANY_INCREMENTS: u64 = 100_000;
+/// How often each lock counts.
+const RUNS: u64 = if cfg!(debug_assertions) { 1 } else { 5 };
 
 /// How long one lock may take, in debug builds with more processes than cores.
 const DEADLINE: Duration = Duration::from_mins(2);
@@ -133,26 +138,14 @@ fn exact_under(algorithm: Algorithm, increments: u64, seed: u64) {
     }
 }
 
-fn locks() -> impl Iterator<Item = Algorithm> {
-    let all = Algorithm::ALL.iter().copied();
-    all.filter(|&algorithm| algorithm != Algorithm::Fischer)
-}
-
 #[test]
 fn the_counter_is_exact_although_hosts_are_stopped_and_continued() {
-    for algorithm in locks() {
-        exact_under(algorithm, INCREMENTS, 1);
-    }
-}
-
-/// Minutes; `cargo test --release -p sync --test native -- --ignored`.
-#[test]
-#[ignore = "minutes: the acceptance run"]
-fn the_counter_is_exact_after_many_increments() {
-    for seed in 0..5 {
-        for algorithm in locks() {
-            exact_under(algorithm, MANY_INCREMENTS, seed);
-            eprintln!("{algorithm}: exact, seed {seed}");
+    for &algorithm in Algorithm::ALL {
+        if algorithm == Algorithm::Fischer {
+            continue;
+        }
+        for seed in 0..RUNS {
+            exact_under(algorithm, INCREMENTS, seed);
         }
     }
 }

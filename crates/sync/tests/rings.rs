@@ -1,6 +1,6 @@
 //! Rings, broadcasts and funnels on simulated pods: every message once, in order, whole. The story:
-//! a published ring's reader dropped its stale lines behind a store fence, which orders no load, and
-//! could take last lap's words for new ones (Tigon).
+//! a published ring's reader dropped its stale lines behind a store fence, which orders no load,
+//! and could take last lap's words for new ones (Tigon).
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

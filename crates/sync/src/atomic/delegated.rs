@@ -156,9 +156,9 @@ impl Delegated {
     }
 }
 
-/// Brings lines back that a flush has dropped, while there is nothing to do but wait: the next store
-/// to them then need not fetch them, which would be on the way of a message. Only their writer's
-/// host writes them, so what it finds is never stale.
+/// Brings lines back that a flush has dropped, while there is nothing to do but wait: the next
+/// store to them then need not fetch them, which would be on the way of a message. Only their
+/// writer's host writes them, so what it finds is never stale.
 fn refetch<P: HostAtomics>(port: &P, lines: Slice<u64>) {
     let mut words = [0; MAX_HOSTS as usize * WORDS_PER_LINE];
     port.read_into(lines.start(), &mut words[..lines.len()]);
