@@ -90,8 +90,8 @@ impl Cast {
     pub(crate) fn refuses_hardware<P: Port>(&self, port: &P) -> Option<String> {
         let wrong = self.contending_hosts() > 1 && port.coherence() == Coherence::Software;
         wrong.then(|| {
-            "atomic instructions work within one host of this pod: set spread = lanes and contenders \
-             to the lanes of a host at most, or use a coherent pod"
+            "atomic instructions work within one host of this pod: set spread = lanes and at most \
+             as many contenders as a host has lanes, or use a coherent pod"
                 .to_owned()
         })
     }

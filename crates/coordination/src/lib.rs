@@ -6,8 +6,8 @@
 //! * [`ring`]: messages and streams of them.
 //! * [`sharing`]: what costs more, bytes that are republished or operations that order them.
 //!
-//! The algorithms are those of crate `sync`, by name. What the workloads share: who contends, serves
-//! and waits ([`Spread`]), and how lanes bring together what each has seen.
+//! The algorithms are those of crate `sync`, by name. What the workloads share: who contends,
+//! serves and waits ([`Spread`]), and how lanes bring together what each has seen.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

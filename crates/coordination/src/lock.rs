@@ -7,8 +7,8 @@
 //! its algorithm's (crate `sync`).
 //!
 //! *Maintenance an operation.* That of the lock; with protected lines 1 observe and 1 publish of
-//! all of them. What a server does is left out of the census: it does it all the time. Its lane is not
-//! among the contenders.
+//! all of them. What a server does is left out of the census: it does it all the time. Its lane is
+//! not among the contenders.
 //!
 //! *Metrics.* `acquire_ns`, `release_ns`: by each contender's own clock. `handover_ns`: from the
 //! start of a release to the end of the next acquire, where its lane was waiting; by two clocks, so

@@ -24,8 +24,8 @@ use sync::lock::{Algorithm, Options};
 
 const HOSTS: u32 = 4;
 
-/// Increments of all hosts together. A debug build does a share, since each hand-over of a fair lock
-/// waits for the scheduler where processes outnumber cores.
+/// Increments of all hosts together. A debug build does a share, since each hand-over of a fair
+/// lock waits for the scheduler where processes outnumber cores.
 const INCREMENTS: u64 = if cfg!(debug_assertions) {
     2_000
 } else {

@@ -2,8 +2,8 @@
 //!
 //! A lane first gets its host's lock, so that the contenders of the lock between hosts are hosts. A
 //! holder that leaves passes both on to a waiting lane of its own host, at most `local_passes`
-//! times in a row; then it lets the other hosts in. Lock cohorting (Dice, Marathe and Shavit, `PPoPP`
-//! 2012), with lines in place of caches.
+//! times in a row; then it lets the other hosts in. Lock cohorting (Dice, Marathe and Shavit,
+//! `PPoPP` 2012), with lines in place of caches.
 //!
 //! What a member of the lock between hosts remembers belongs to its host; it lies in the DRAM that
 //! the host's lanes share, and the holder of the host's lock owns it.
