@@ -37,6 +37,11 @@ fn registry<'r>() -> Registry<Host<'r>, Heart> {
         .with::<micro::Primitive>()
         .with::<micro::Visibility>()
         .with::<Litmus>()
+        .with::<coordination::Lock>()
+        .with::<coordination::Barrier>()
+        .with::<coordination::Atomic>()
+        .with::<coordination::Ring>()
+        .with::<coordination::Sharing>()
 }
 
 /// What `"*"` stands for in a plan.

@@ -31,6 +31,11 @@ fn registry() -> Registry<Sim, NoWatch> {
         .with::<micro::Primitive>()
         .with::<micro::Visibility>()
         .with::<Litmus>()
+        .with::<coordination::Lock>()
+        .with::<coordination::Barrier>()
+        .with::<coordination::Atomic>()
+        .with::<coordination::Ring>()
+        .with::<coordination::Sharing>()
 }
 
 /// What `"*"` stands for in a plan: a simulated CPU has every instruction.

@@ -1,37 +1,96 @@
-//! The barrier of the harness: all-to-all epochs between hosts, a counter inside each host.
+//! Barriers: all-to-all epochs and others between hosts, a counter inside each host.
 //!
-//! Between hosts each lane 0 publishes its epoch in a line of its own and waits until every other
-//! host's epoch has reached it: one one-way trip, the fewest possible. Epochs only grow; a toggled
-//! bit could be satisfied by a stale line of two barriers ago, a growing number cannot.
+//! Lane 0 of each host meets the other hosts through a [`HostBarrier`]; inside a host, lanes count
+//! in on a hardware atomic and wait for lane 0's release. Epochs only grow: a toggled bit could be
+//! satisfied by a stale line of two barriers ago, a growing number cannot.
 //!
-//! Inside a host, lanes count in on a hardware atomic and wait for lane 0's release.
+//! # Cost
+//!
+//! P is one publish, O one observe of any number of lines; each wait looks until it is satisfied,
+//! one O a look. One-way is one publish and the look that finds it. N hosts, four in the right
+//! columns, all of them arriving at once. A test counts the publishes.
+//!
+//! | barrier | host publishes | critical path | publishes, N = 4 | lines |
+//! |---|---|---|---|---|
+//! | [`AllToAll`] | 1 | 1 one-way | 4 | N |
+//! | [`Dissemination`] | log2 N | log2 N one-ways | 8 | N |
+//! | [`Central`] | 1 | 2 one-ways | 4 | N + 1 |
+//! | [`RcceLinear`] | 1; the root 1 of N-1 lines | 2 one-ways, N-1 lines | 4 (6 lines) | 2 N |
+//! | [`Tournament`] | 1 | log2 N + 1 one-ways | 4 | N + 1 |
+//! | [`TreeBarrier`] | 1 | depth + 1 one-ways | 4 | N + 1 |
+//!
+//! No barrier is shorter than one one-way trip: the last host must publish, and everyone must
+//! observe it. All-to-all takes one. It needs every host to look at N-1 lines, which one batched
+//! observe makes as cheap as one, so nothing is gained by trees at any number of hosts that a pod
+//! has today.
+//!
+//! A dead host stops every barrier. The wait ends with the trial ([`Gone`]), which names the host
+//! whose heart has stopped.
+
+mod all_to_all;
+mod central;
+mod dissemination;
+mod hardware;
+mod rcce_linear;
+mod registry;
+mod tournament;
+mod tree;
 
 use std::cell::Cell;
 
-use fabric::{Arena, Gone, HostAtomics, HostSlice, Line, MAX_HOSTS, Pod, Seat, Slice, wait_until};
+use fabric::{Arena, Gone, HostAtomics, HostSlice, Pod, Seat, wait_until};
 
-/// Where a barrier lies.
+pub use all_to_all::AllToAll;
+pub use central::Central;
+pub use dissemination::Dissemination;
+pub use hardware::HardwareBarrier;
+pub use rcce_linear::RcceLinear;
+pub use registry::{AnyBarrier, BarrierAlgorithm, BarrierVisitor};
+pub use tournament::Tournament;
+pub use tree::TreeBarrier;
+
+/// A barrier between hosts, one lane of each.
+pub trait HostBarrier: Sized + Sync {
+    /// Lays its lines out for the hosts of `pod`. `arity` is the number of children in a tree.
+    fn lay_out(arena: &mut Arena, name: &str, pod: Pod, arity: u32) -> Self;
+
+    /// Waits until every host has called it with `epoch`. Each host calls it with consecutive
+    /// epochs, all with the same.
+    ///
+    /// # Errors
+    /// Whatever ended the wait.
+    fn meet<P: HostAtomics>(&self, port: &P, host: u32, epoch: u64) -> Result<(), Gone>;
+}
+
+/// Where a barrier lies; `B` is the one between hosts.
 #[derive(Clone, Debug)]
-pub struct BarrierLayout {
-    epochs: Vec<Slice<u64>>,
+pub struct BarrierLayout<B = AllToAll> {
+    between: B,
     lanes: HostSlice<u64>,
 }
 
 impl BarrierLayout {
-    /// Lays out a barrier for `pod`.
+    /// Lays out a barrier for `pod`: all-to-all between hosts.
     pub fn lay_out(arena: &mut Arena, name: &str, pod: Pod) -> Self {
+        Self::over(arena, name, pod, 2)
+    }
+}
+
+impl<B: HostBarrier> BarrierLayout<B> {
+    /// Lays out a barrier of another kind.
+    pub fn over(arena: &mut Arena, name: &str, pod: Pod, arity: u32) -> Self {
         Self {
-            epochs: arena.per_host(&format!("{name}.epoch"), pod.hosts, 1),
+            between: B::lay_out(arena, name, pod, arity),
             // Arrivals and release apart: waiting lanes poll one while others count on the other.
-            lanes: arena.host_shared(format!("{name}.lanes"), 16),
+            lanes: arena.host_shared(format!("{name}.lanes"), 32),
         }
     }
 }
 
 /// One lane's end of a barrier.
 #[derive(Debug)]
-pub struct Barrier<'l> {
-    layout: &'l BarrierLayout,
+pub struct Barrier<'l, B = AllToAll> {
+    layout: &'l BarrierLayout<B>,
     pod: Pod,
     seat: Seat,
     /// Epoch of the last barrier passed.
@@ -40,9 +99,9 @@ pub struct Barrier<'l> {
     base: u64,
 }
 
-impl<'l> Barrier<'l> {
+impl<'l, B> Barrier<'l, B> {
     /// The end of `seat`; all lanes start from the same `epoch`, with the host's words zeroed.
-    pub fn new(layout: &'l BarrierLayout, pod: Pod, seat: Seat, epoch: u64) -> Self {
+    pub fn new(layout: &'l BarrierLayout<B>, pod: Pod, seat: Seat, epoch: u64) -> Self {
         Self {
             layout,
             pod,
@@ -52,22 +111,31 @@ impl<'l> Barrier<'l> {
         }
     }
 
+    /// The end of `seat` at `epoch`, over lines and host's words that were zero at epoch 0.
+    pub fn resumed(layout: &'l BarrierLayout<B>, pod: Pod, seat: Seat, epoch: u64) -> Self {
+        Self {
+            base: 0,
+            ..Self::new(layout, pod, seat, epoch)
+        }
+    }
+
     /// The last epoch passed: where the next barrier over these lines must start.
     pub fn epoch(&self) -> u64 {
         self.epoch.get()
     }
+}
 
+impl<B: HostBarrier> Barrier<'_, B> {
     /// Waits until every lane of the pod has called it. What a lane published before is at the
     /// device afterwards; readers still observe.
     ///
-    /// Cost at lane 0: 1 publish, observes of the lines of the hosts still missing; no cost at a
-    /// one-host pod. Critical path: one publish and one observe.
+    /// Cost at lane 0: that of the barrier between hosts; no cost at a one-host pod.
     ///
     /// # Errors
     /// Whatever ended the wait.
     pub fn wait<P: HostAtomics>(&self, port: &P) -> Result<(), Gone> {
         let epoch = self.epoch.get() + 1;
-        let (arrived, released) = (self.layout.lanes.at(0), self.layout.lanes.at(8));
+        let (arrived, released) = (self.layout.lanes.at(0), self.layout.lanes.at(16));
         let turns = epoch - self.base;
         if !self.seat.leads_host() {
             port.fetch_add(arrived, 1u64);
@@ -81,43 +149,13 @@ impl<'l> Barrier<'l> {
                 (port.atomic_load(arrived) >= others * turns).then_some(())
             })?;
         }
-        self.meet_hosts(port, epoch)?;
+        if self.pod.hosts > 1 {
+            self.layout.between.meet(port, self.seat.host, epoch)?;
+        }
         if others > 0 {
             port.atomic_store(released, turns);
         }
         self.epoch.set(epoch);
         Ok(())
-    }
-
-    fn meet_hosts<P: HostAtomics>(&self, port: &P, epoch: u64) -> Result<(), Gone> {
-        if self.pod.hosts == 1 {
-            return Ok(());
-        }
-        let epochs = &self.layout.epochs;
-        // Serves the others' polls; the full fence also orders it before the polls below.
-        port.write_published(epochs[self.seat.host as usize].start(), &[epoch]);
-        let mut missing = [Line(0); MAX_HOSTS as usize];
-        let mut hosts = [0u32; MAX_HOSTS as usize];
-        let mut count = 0;
-        for host in (0..self.pod.hosts).filter(|&host| host != self.seat.host) {
-            missing[count] = epochs[host as usize].start().line();
-            hosts[count] = host;
-            count += 1;
-        }
-        wait_until(port, || {
-            // One fence for all that are missing; serves the loads just below.
-            port.observe_each(&missing[..count]);
-            let mut index = 0;
-            while index < count {
-                if port.load(epochs[hosts[index] as usize].start()) >= epoch {
-                    count -= 1;
-                    missing[index] = missing[count];
-                    hosts[index] = hosts[count];
-                } else {
-                    index += 1;
-                }
-            }
-            (count == 0).then_some(())
-        })
     }
 }

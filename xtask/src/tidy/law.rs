@@ -18,6 +18,7 @@ const LAW: [(&str, &[&str]); 16] = [
     ("sync", &["fabric"]),
     ("workload", &["fabric", "sync"]),
     ("micro", WORKLOADS_NEED),
+    ("coordination", WORKLOADS_NEED),
     ("graph", WORKLOADS_NEED),
     ("table", WORKLOADS_NEED),
     ("tiering", WORKLOADS_NEED),

@@ -7,8 +7,23 @@ use super::code::{Code, Kind};
 use super::{Finding, Tree};
 
 const SUBSTRATES: &[&str] = &["native", "sim", "check"];
-const WORKLOADS: &[&str] = &["workload", "micro", "graph", "table", "tiering"];
-const BENEATH_RECORDS: &[&str] = &["fabric", "native", "sim", "workload", "harness", "micro"];
+const WORKLOADS: &[&str] = &[
+    "workload",
+    "micro",
+    "coordination",
+    "graph",
+    "table",
+    "tiering",
+];
+const BENEATH_RECORDS: &[&str] = &[
+    "fabric",
+    "native",
+    "sim",
+    "workload",
+    "harness",
+    "micro",
+    "coordination",
+];
 
 /// Finds paths into a crate that the one at hand must not know.
 pub fn names_of_substrates(tree: &Tree) -> Vec<Finding> {
@@ -31,7 +46,8 @@ pub fn names_of_substrates(tree: &Tree) -> Vec<Finding> {
 
 fn must_not_name(name: &str) -> &'static [&'static str] {
     match name {
-        "fabric" | "sync" | "workload" | "micro" | "graph" | "table" | "tiering" => SUBSTRATES,
+        "fabric" | "sync" | "workload" | "micro" | "coordination" | "graph" | "table"
+        | "tiering" => SUBSTRATES,
         "native" | "model" | "sim" | "check" => WORKLOADS,
         "report" => BENEATH_RECORDS,
         _ => &[],

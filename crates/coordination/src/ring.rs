@@ -1,0 +1,279 @@
+//! What messages cost: one at a time, and in streams.
+//!
+//! *Kernel.* Between hosts 0 and 1, lane 0 of each. First `rounds` messages there and back, one at
+//! a time; then `rounds` batches from host 0 to host 1, as fast as they are taken. The other lanes
+//! wait.
+//!
+//! *Sharing.* A ring each way (crate `sync`): its producer writes its slots, its consumer one line.
+//!
+//! *Maintenance an operation.* 1 publish and 1 observe a batch, of all its lines; an operation is a
+//! message sent or received.
+//!
+//! *Metrics.* `message_ns`: half the time from sending a message to having its answer.
+//! `throughput_per_s`: messages of the stream, by the consumer's clock from the first batch on.
+//!
+//! *Verified.* Each message carries words that follow from its number alone; the receiver expects
+//! them in order, so a message that is lost, doubled, overtaken or torn is noticed.
+
+use fabric::{Arena, Gone, HostAtomics, Pod, Ticks};
+use serde::{Deserialize, Serialize};
+use sync::ring::{Consumer, MAX_BATCH_LINES, PAYLOAD_WORDS, Producer};
+use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+
+use crate::verdict::Verdict;
+
+/// The most bytes of a batch: what one burst carries.
+const MAX_BATCH_WORDS: usize = MAX_BATCH_LINES * PAYLOAD_WORDS;
+
+/// Its knobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// Bytes of a message, a multiple of 8.
+    pub payload_bytes: u32,
+    /// Messages that are sent together.
+    pub batch: u32,
+    /// Messages that a ring holds.
+    pub slots: u32,
+    /// Messages there and back, and batches of the stream, of a repetition.
+    pub rounds: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            payload_bytes: 56,
+            batch: 1,
+            slots: 64,
+            rounds: 200,
+        }
+    }
+}
+
+impl Params {
+    fn words(&self) -> usize {
+        self.payload_bytes as usize / 8
+    }
+
+    fn batch_words(&self) -> usize {
+        self.words() * self.batch as usize
+    }
+
+    /// Messages that the ring from host 0 carries in a repetition; the other carries `rounds`.
+    fn carried(&self) -> u64 {
+        u64::from(self.rounds) * (1 + u64::from(self.batch))
+    }
+}
+
+/// Where its words lie.
+#[derive(Debug)]
+pub struct Layout {
+    there: sync::ring::Ring,
+    back: sync::ring::Ring,
+    verdict: Verdict,
+}
+
+/// The workload.
+#[derive(Debug)]
+pub struct Ring;
+
+impl Workload for Ring {
+    const NAME: &'static str = "ring";
+    const ABOUT: &'static str = "what a message through a ring between two hosts costs";
+    type Params = Params;
+    type Layout = Layout;
+
+    fn layout(arena: &mut Arena, _: Pod, params: &Params) -> Layout {
+        let (slots, words) = (params.slots, params.words());
+        Layout {
+            there: sync::ring::Ring::lay_out(arena, "ring.there", 1, slots, words),
+            back: sync::ring::Ring::lay_out(arena, "ring.back", 1, slots, words),
+            verdict: Verdict::lay_out(arena, "ring.wrong"),
+        }
+    }
+
+    fn check(pod: Pod, params: &Params) -> Result<(), String> {
+        if pod.hosts < 2 {
+            return Err("ring is between hosts: use --hosts 2 or more".into());
+        }
+        let bytes = params.payload_bytes;
+        if bytes == 0 || !bytes.is_multiple_of(8) || params.words() > MAX_BATCH_WORDS {
+            let most = MAX_BATCH_WORDS * 8;
+            return Err(format!(
+                "payload_bytes = {bytes}: use a multiple of 8 up to {most}"
+            ));
+        }
+        if params.batch == 0 || params.batch_words() > MAX_BATCH_WORDS {
+            let most = MAX_BATCH_WORDS / params.words();
+            return Err(format!("batch = {}: use 1 to {most}", params.batch));
+        }
+        if params.slots == 0 || params.rounds == 0 {
+            return Err("slots and rounds: use 1 or more".into());
+        }
+        Ok(())
+    }
+
+    fn run<P: HostAtomics>(
+        worker: &Worker<'_, P>,
+        layout: &Layout,
+        params: &Params,
+    ) -> Result<Outcome, Gone> {
+        worker.line_up()?;
+        let (port, seat) = (worker.port(), worker.seat());
+        let repetition = u64::from(worker.repetition());
+        let (there, back) = (
+            repetition * params.carried(),
+            repetition * u64::from(params.rounds),
+        );
+        match (seat.host, seat.lane) {
+            (0, 0) => {
+                let producer = Producer::new(&layout.there, there);
+                let consumer = Consumer::new(&layout.back, 0, back);
+                End::new(port, params, [there, back]).lead(producer, consumer, layout)
+            }
+            (1, 0) => {
+                let consumer = Consumer::new(&layout.there, 0, there);
+                let producer = Producer::new(&layout.back, back);
+                End::new(port, params, [back, there]).follow(producer, consumer, layout)
+            }
+            _ => Ok(Outcome::default()),
+        }
+    }
+
+    fn verify<P: HostAtomics>(
+        worker: &Worker<'_, P>,
+        layout: &Layout,
+        _: &Params,
+        repetitions: u32,
+    ) -> Result<Verified, Mismatch> {
+        let seat = worker.seat();
+        if !seat.leads_host() || seat.host > 1 {
+            return Ok(Verified::Nothing);
+        }
+        let what = "messages that were not the next, or not whole";
+        layout.verdict.demand(worker.port(), repetitions, what)?;
+        Ok(Verified::Right)
+    }
+}
+
+/// Word `index` of message `number`: every word differs from its neighbours, and from the last
+/// lap's (Fibonacci hashing, Knuth vol. 3, 6.4).
+fn word(number: u64, index: usize) -> u64 {
+    (number * MAX_BATCH_WORDS as u64 + index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// One end of both rings.
+struct End<'a, P> {
+    port: &'a P,
+    params: &'a Params,
+    sent: u64,
+    received: u64,
+    wrong: u64,
+    words: Vec<u64>,
+}
+
+impl<'a, P: HostAtomics> End<'a, P> {
+    fn new(port: &'a P, params: &'a Params, [sent, received]: [u64; 2]) -> Self {
+        let words = vec![0; params.batch_words()];
+        Self {
+            port,
+            params,
+            sent,
+            received,
+            wrong: 0,
+            words,
+        }
+    }
+
+    fn send(&mut self, producer: &mut Producer<'_>, messages: u32) -> Result<(), Gone> {
+        let each = self.params.words();
+        let words = &mut self.words[..each * messages as usize];
+        for (index, place) in words.iter_mut().enumerate() {
+            *place = word(self.sent + (index / each) as u64, index % each);
+        }
+        self.sent += u64::from(messages);
+        producer.send(self.port, words)
+    }
+
+    fn receive(&mut self, consumer: &mut Consumer<'_>, messages: u32) -> Result<(), Gone> {
+        let each = self.params.words();
+        let words = &mut self.words[..each * messages as usize];
+        consumer.receive(self.port, words)?;
+        for (index, &found) in words.iter().enumerate() {
+            let expected = word(self.received + (index / each) as u64, index % each);
+            self.wrong += u64::from(found != expected);
+        }
+        self.received += u64::from(messages);
+        Ok(())
+    }
+
+    fn lead(
+        mut self,
+        mut producer: Producer<'_>,
+        mut consumer: Consumer<'_>,
+        layout: &Layout,
+    ) -> Result<Outcome, Gone> {
+        let rounds = self.params.rounds;
+        let mut spans = Vec::with_capacity(rounds as usize);
+        for _ in 0..rounds {
+            let start = self.port.now();
+            self.send(&mut producer, 1)?;
+            self.receive(&mut consumer, 1)?;
+            spans.push(self.port.now().0 - start.0);
+        }
+        for _ in 0..rounds {
+            self.send(&mut producer, self.params.batch)?;
+        }
+        let clock = self.port.clock();
+        let half = |&span: &u64| clock.span_ns(Ticks(0), Ticks(span)) / 2.0;
+        let samples = spans.iter().map(half).collect();
+        let operations = u64::from(rounds) * (2 + u64::from(self.params.batch));
+        let series = vec![Series::of("message_ns", "ns", samples)];
+        Ok(self.end(&mut consumer, layout, series, operations))
+    }
+
+    fn follow(
+        mut self,
+        mut producer: Producer<'_>,
+        mut consumer: Consumer<'_>,
+        layout: &Layout,
+    ) -> Result<Outcome, Gone> {
+        let (rounds, batch) = (self.params.rounds, self.params.batch);
+        for _ in 0..rounds {
+            self.receive(&mut consumer, 1)?;
+            self.send(&mut producer, 1)?;
+        }
+        self.receive(&mut consumer, batch)?;
+        let start = self.port.now();
+        for _ in 1..rounds {
+            self.receive(&mut consumer, batch)?;
+        }
+        let span = self.port.clock().span_ns(start, self.port.now());
+        let messages = f64::from((rounds - 1) * batch);
+        let series = if rounds > 1 {
+            Series::of("throughput_per_s", "1/s", vec![messages / span * 1e9])
+        } else {
+            Series::absent(
+                "throughput_per_s",
+                "1/s",
+                "a stream of one batch has no rate",
+            )
+        };
+        let operations = u64::from(rounds) * (2 + u64::from(batch));
+        Ok(self.end(&mut consumer, layout, vec![series], operations))
+    }
+
+    /// All has been taken, so that the next repetition starts with empty rings.
+    fn end(
+        self,
+        consumer: &mut Consumer<'_>,
+        layout: &Layout,
+        series: Vec<Series>,
+        operations: u64,
+    ) -> Outcome {
+        self.port.aside(|port| {
+            consumer.tell(port);
+            layout.verdict.note(port, self.wrong);
+        });
+        Outcome { series, operations }
+    }
+}

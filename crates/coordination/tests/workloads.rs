@@ -1,0 +1,247 @@
+//! The workloads on simulated pods, as the trial protocol runs them: every algorithm by its name,
+//! several repetitions, verified.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use coordination::{Atomic, Barrier, Lock, Ring, Sharing, Spread};
+use coordination::{atomic, barrier, lock, ring, sharing};
+use fabric::Substrate;
+use fabric::{Arena, Coherence, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting};
+use sim::{Sim, pod};
+use sync::BarrierLayout;
+use sync::atomic::Via;
+use sync::barrier::BarrierAlgorithm;
+use sync::lock::Algorithm;
+use workload::{Outcome, Verified, Worker, Workload};
+
+const REPETITIONS: u32 = 3;
+
+struct Trial<'a, L: Workload> {
+    pod: Pod,
+    params: &'a L::Params,
+    barrier: BarrierLayout,
+    layout: L::Layout,
+}
+
+impl<L: Workload> Program for Trial<'_, L> {
+    type Out = Vec<Outcome>;
+
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Vec<Outcome> {
+        let barrier = sync::Barrier::new(&self.barrier, self.pod, seat, 0);
+        let worker = |repetition| Worker::new(port, self.pod, seat, &barrier, 1, repetition);
+        let mut outcomes = Vec::new();
+        for repetition in 0..REPETITIONS {
+            barrier.wait(port).unwrap();
+            outcomes.push(L::run(&worker(repetition), &self.layout, self.params).unwrap());
+        }
+        barrier.wait(port).unwrap();
+        let last = worker(REPETITIONS);
+        let verified = L::verify(&last, &self.layout, self.params, REPETITIONS).unwrap();
+        assert_ne!(
+            seat.leads_pod().then_some(verified),
+            Some(Verified::Nothing)
+        );
+        outcomes
+    }
+}
+
+/// Runs a trial on a pod by name; all samples of each metric.
+fn trial<L: Workload>(name: &str, hosts: u32, lanes: u32, params: &L::Params) -> Samples {
+    let file = pod::load(name).unwrap();
+    let coherent = file.coherence.value == Coherence::Hardware || hosts == 1;
+    let pod = Pod::new(hosts, lanes);
+    L::check(pod, params).unwrap();
+    let mut arena = Arena::new();
+    let barrier = BarrierLayout::lay_out(&mut arena, "test.barrier", pod);
+    let layout = L::layout(&mut arena, pod, params);
+    let setting = Setting {
+        pod,
+        discipline: if coherent {
+            Discipline::NONE
+        } else {
+            Discipline::DEFAULT
+        },
+        host_bytes: arena.host_bytes(),
+    };
+    let trial = Trial::<L> {
+        pod,
+        params,
+        barrier,
+        layout,
+    };
+    let sim = Sim::new(file, pod).stall_limit_ms(10);
+    let outs = sim.run(&setting, &NoWatch, &trial);
+    let outcomes = outs.into_iter().flat_map(|(_, outcomes)| outcomes);
+    Samples(outcomes.flat_map(|outcome| outcome.series).collect())
+}
+
+struct Samples(Vec<workload::Series>);
+
+impl Samples {
+    fn of(&self, metric: &str) -> Vec<f64> {
+        let series = self.0.iter().filter(|series| series.metric == metric);
+        series.flat_map(|series| series.samples.clone()).collect()
+    }
+
+    fn median(&self, metric: &str) -> f64 {
+        let mut samples = self.of(metric);
+        samples.sort_by(f64::total_cmp);
+        samples[samples.len() / 2]
+    }
+}
+
+fn lock_params(algorithm: Algorithm, contenders: u32) -> lock::Params {
+    lock::Params {
+        algorithm,
+        contenders,
+        rounds: 15,
+        protected_lines: 2,
+        ..lock::Params::default()
+    }
+}
+
+#[test]
+fn every_lock_is_measured_and_verified_by_its_name() {
+    for &algorithm in Algorithm::ALL {
+        let name = if algorithm.is_hardware() {
+            "coherent-four-host"
+        } else {
+            "sc26-four-host"
+        };
+        for contenders in [1, 4, 7] {
+            let mut params = lock_params(algorithm, contenders);
+            params.critical_section_ns = 500;
+            let samples = trial::<Lock>(name, 4, 2, &params);
+            let holds = (contenders * params.rounds * REPETITIONS) as usize;
+            assert_eq!(samples.of("acquire_ns").len(), holds, "{algorithm}");
+            let fairness = samples.median("jain_fairness");
+            assert!(
+                (1.0 / f64::from(contenders)..=1.0).contains(&fairness),
+                "{algorithm}"
+            );
+            assert_eq!(
+                samples.of("handover_ns").is_empty(),
+                contenders == 1,
+                "{algorithm}"
+            );
+        }
+    }
+}
+
+#[test]
+fn hardware_locks_are_for_one_host_where_nothing_is_coherent() {
+    for algorithm in [Algorithm::HardwareSpin, Algorithm::HardwareMcs] {
+        let mut params = lock_params(algorithm, 2);
+        params.spread = Spread::Lanes;
+        assert!(
+            !trial::<Lock>("sc26-four-host", 4, 2, &params)
+                .of("acquire_ns")
+                .is_empty()
+        );
+    }
+    let (alone, apart) = (Pod::new(4, 2), lock_params(Algorithm::TicketServer, 8));
+    let refused = Lock::check(alone, &apart).unwrap_err();
+    assert!(refused.contains("use 1 to 7"), "{refused}");
+}
+
+#[test]
+fn every_barrier_is_measured_and_verified_by_its_name() {
+    for &algorithm in BarrierAlgorithm::ALL {
+        for skew_ns in [0, 5_000] {
+            let params = barrier::Params {
+                algorithm,
+                skew_ns,
+                rounds: 10,
+                ..barrier::Params::default()
+            };
+            let name = if algorithm.is_hardware() {
+                "coherent-four-host"
+            } else {
+                "sc26-four-host"
+            };
+            let samples = trial::<Barrier>(name, 4, 2, &params).of("barrier_ns").len();
+            let lanes = if skew_ns == 0 { 8 } else { 1 };
+            assert_eq!(samples as u32, lanes * 10 * REPETITIONS, "{algorithm}");
+        }
+    }
+}
+
+#[test]
+fn every_atomic_is_measured_and_verified_by_its_name() {
+    use atomic::Operation::{CompareExchange, FetchAdd, FetchOr, Swap};
+    for &via in Via::ALL {
+        let name = if via.is_hardware() {
+            "coherent-four-host"
+        } else {
+            "sc26-four-host"
+        };
+        for op in [FetchAdd, CompareExchange, Swap, FetchOr] {
+            for (contenders, read_share) in [(1, 0.0), (7, 0.3)] {
+                let params = atomic::Params {
+                    op,
+                    via,
+                    contenders,
+                    read_share,
+                    rounds: 10,
+                    ..atomic::Params::default()
+                };
+                if via == Via::Sharded && op != FetchAdd {
+                    assert!(Atomic::check(Pod::new(4, 2), &params).is_err());
+                    continue;
+                }
+                let samples = trial::<Atomic>(name, 4, 2, &params);
+                let operations = (contenders * 10 * REPETITIONS) as usize;
+                assert_eq!(samples.of("op_ns").len(), operations, "{via} {op:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rings_carry_messages_of_any_size_in_batches() {
+    for (payload_bytes, batch, slots) in [(8, 1, 64), (56, 16, 64), (1_000, 3, 8), (3_584, 1, 2)] {
+        let params = ring::Params {
+            payload_bytes,
+            batch,
+            slots,
+            rounds: 10,
+        };
+        let samples = trial::<Ring>("sc26-four-host", 3, 1, &params);
+        assert_eq!(samples.of("message_ns").len() as u32, 10 * REPETITIONS);
+        assert_eq!(samples.of("throughput_per_s").len() as u32, REPETITIONS);
+    }
+}
+
+fn shared(change: impl FnOnce(&mut sharing::Params)) -> f64 {
+    let mut params = sharing::Params {
+        rounds: 5,
+        ..sharing::Params::default()
+    };
+    change(&mut params);
+    trial::<Sharing>("sc26-four-host", 4, 1, &params).median("time_ns")
+}
+
+#[test]
+fn sharing_is_verified_whoever_writes_where() {
+    for placement in [sharing::Placement::Blocked, sharing::Placement::Interleaved] {
+        for remote_write_share in [0.0, 0.3, 1.0] {
+            for republished_bytes in [0, 64, 64 * 37] {
+                shared(|params| {
+                    params.placement = placement;
+                    params.remote_write_share = remote_write_share;
+                    params.republished_bytes = republished_bytes;
+                    params.footprint_bytes = 4_096;
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_and_operations_both_cost_in_a_knob_of_their_own() {
+    let base = shared(|_| {});
+    assert!(shared(|params| params.republished_bytes *= 64) > base);
+    assert!(shared(|params| params.sync_ops *= 4) > base);
+    assert!(shared(|params| params.placement = sharing::Placement::Interleaved) > base);
+    assert!(shared(|params| params.footprint_bytes = 1 << 20) > base);
+}
