@@ -107,6 +107,43 @@ impl std::str::FromStr for Ratio {
     }
 }
 
+/// A variant of Memtis: a personality, some switches the other way, some parts left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// The differences between paper and kernel.
+    pub switches: Switches,
+    /// What takes part.
+    pub features: Features,
+}
+
+impl Variant {
+    /// From `memtis-paper` or `memtis-kernel`, followed by any number of `+no-split`, `+no-warm`
+    /// and names of switches, which turn the other way.
+    ///
+    /// # Errors
+    /// No such policy, or no such switch.
+    pub fn parse(name: &str) -> Result<Self, ExperimentError> {
+        let mut words = name.split('+');
+        let switches = match words.next() {
+            Some("memtis-paper") => Switches::paper(),
+            Some("memtis-kernel") => Switches::kernel(),
+            _ => return Err(ExperimentError::Policy(name.to_owned())),
+        };
+        let mut variant = Self {
+            switches,
+            features: Features::ALL,
+        };
+        for word in words {
+            match word {
+                "no-split" => variant.features.split = false,
+                "no-warm" => variant.features.warm = false,
+                _ => variant.switches = variant.switches.flipped(switch(word)?),
+            }
+        }
+        Ok(variant)
+    }
+}
+
 /// What to run, but for policy and seed.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -118,8 +155,6 @@ pub struct Experiment {
     pub capacity_tier: CapacityTier,
     /// How far scaled down; by default what suits the workload.
     pub scale: Option<Scale>,
-    /// Parts of Memtis to leave out.
-    pub features: Features,
 }
 
 impl Default for Experiment {
@@ -129,7 +164,6 @@ impl Default for Experiment {
             ratio: Ratio::new(1, 8),
             capacity_tier: CapacityTier::Nvm,
             scale: None,
-            features: Features::ALL,
         }
     }
 }
@@ -210,8 +244,6 @@ impl Experiment {
         let run = |policy: Box<dyn Policy>| self.under(policy, seed, reference, false);
         let share = self.ratio.fast_share();
         Ok(match policy {
-            "memtis-paper" => self.run_switched(Switches::paper(), seed, reference),
-            "memtis-kernel" => self.run_switched(Switches::kernel(), seed, reference),
             "all-fast" => self.end(u64::MAX, seed, reference, Box::new(AllFast)),
             "all-capacity" => self.end(0, seed, reference, Box::new(AllCapacity)),
             "first-touch" => run(Box::new(FirstTouch)),
@@ -221,24 +253,31 @@ impl Experiment {
                 let fits = reference.fast_pages;
                 let huge = run(Box::new(OracleStatic::new(&profile, fits, true)));
                 let base = run(Box::new(OracleStatic::new(&profile, fits, false)));
-                if huge.seconds <= base.seconds { huge } else { base }
+                faster(huge, base)
             }
             "oracle-dynamic" => {
                 let profile = self.profile(seed, reference);
-                run(Box::new(OracleDynamic::new(&profile, reference.fast_pages)))
+                let fits = reference.fast_pages;
+                // Never moving is one of its choices.
+                let fixed = run(Box::new(OracleStatic::new(&profile, fits, true)));
+                faster(run(Box::new(OracleDynamic::new(&profile, fits))), fixed)
             }
-            _ => return Err(ExperimentError::Policy(policy.to_owned())),
+            _ => {
+                let variant = Variant::parse(policy)?;
+                self.run_variant(variant, seed, reference)
+            }
         })
     }
 
-    /// Runs Memtis with a set of switches.
-    pub fn run_switched(&self, switches: Switches, seed: u64, reference: &Reference) -> Outcome {
+    /// Runs a variant of Memtis.
+    pub fn run_variant(&self, variant: Variant, seed: u64, reference: &Reference) -> Outcome {
         let setup = self.setup(reference.scale, reference.fast_pages, seed);
         let tenants = match reference.prepared {
             Prepared::Synthetic(pattern) => Synthetic::tenants(pattern),
             _ => 1,
         };
-        let memtis = Memtis::new(&reference.memtis, &setup, switches, self.features, tenants);
+        let Variant { switches, features } = variant;
+        let memtis = Memtis::new(&reference.memtis, &setup, switches, features, tenants);
         self.under(Box::new(memtis), seed, reference, false)
     }
 
@@ -293,6 +332,10 @@ impl Experiment {
         };
         trial.run()
     }
+}
+
+fn faster(one: Outcome, other: Outcome) -> Outcome {
+    if other.seconds < one.seconds { other } else { one }
 }
 
 /// The switch of a name.

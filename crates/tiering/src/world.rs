@@ -19,6 +19,18 @@ impl World {
         Self { mechanism, policy }
     }
 
+    /// Maps so many bytes from address 0 on, and touches every base page of them on thread 0.
+    pub fn map_all(&mut self, bytes: u64) {
+        let mut lane = Lane {
+            world: self,
+            thread: 0,
+        };
+        let area = lane.map(bytes, true);
+        for offset in (0..bytes).step_by(lane.page_bytes() as usize) {
+            lane.place(area.at(offset), 1);
+        }
+    }
+
     /// One access.
     #[inline]
     pub fn access(&mut self, thread: usize, address: u64, access: Access) {

@@ -31,12 +31,53 @@ const LINE: u64 = 64;
 /// Assumption: instructions of one level of a descent without its misses.
 const LEVEL_WORK_NS: f64 = 5.0;
 
-/// A node: keys ascending; children, or records in a leaf.
+/// A node: keys ascending; children, or records in a leaf. One more of each than a node keeps: an
+/// insertion comes before its split.
 #[derive(Clone, Debug)]
 struct Node {
-    keys: Vec<u32>,
-    below: Vec<u32>,
+    keys: [u32; ORDER],
+    below: [u32; ORDER + 1],
+    /// Keys.
+    length: u8,
     leaf: bool,
+}
+
+impl Node {
+    fn new(keys: &[u32], below: &[u32], leaf: bool) -> Self {
+        let mut node = Self {
+            keys: [u32::MAX; ORDER],
+            below: [0; ORDER + 1],
+            length: keys.len() as u8,
+            leaf,
+        };
+        node.keys[..keys.len()].copy_from_slice(keys);
+        node.below[..below.len()].copy_from_slice(below);
+        node
+    }
+
+    fn keys(&self) -> &[u32] {
+        &self.keys[..usize::from(self.length)]
+    }
+
+    fn below(&self) -> &[u32] {
+        &self.below[..usize::from(self.length) + usize::from(!self.leaf)]
+    }
+
+    /// Keys up to this one. All slots are compared: empty ones hold the greatest word, and a loop
+    /// without an exit needs no guess.
+    fn rank(&self, key: u32) -> usize {
+        self.keys.iter().map(|&other| usize::from(other <= key)).sum()
+    }
+
+    fn insert(&mut self, slot: usize, key: u32, below: u32) {
+        let length = usize::from(self.length);
+        let place = slot + usize::from(!self.leaf);
+        self.keys.copy_within(slot..length, slot + 1);
+        self.below.copy_within(place..length + usize::from(!self.leaf), place + 1);
+        self.keys[slot] = key;
+        self.below[place] = below;
+        self.length += 1;
+    }
 }
 
 /// A B+ tree, and after which insertion each node came into being.
@@ -52,11 +93,7 @@ impl Tree {
     /// By so many insertions. The record of a key is numbered by its insertion.
     pub fn new(pairs: u32) -> Self {
         let mut tree = Self {
-            nodes: vec![Node {
-                keys: Vec::new(),
-                below: Vec::new(),
-                leaf: true,
-            }],
+            nodes: vec![Node::new(&[], &[], true)],
             born: vec![0],
             root: 0,
             pairs,
@@ -75,11 +112,7 @@ impl Tree {
     fn insert(&mut self, key: u32, record: u32) {
         if let Some((middle, right)) = self.insert_below(self.root, key, record) {
             let old = self.root;
-            self.root = self.add(Node {
-                keys: vec![middle],
-                below: vec![old, right],
-                leaf: false,
-            }, record);
+            self.root = self.add(Node::new(&[middle], &[old, right], false), record);
         }
     }
 
@@ -92,34 +125,28 @@ impl Tree {
     /// Inserts under a node; the key and node that its parent must take up if it was split.
     fn insert_below(&mut self, at: u32, key: u32, record: u32) -> Option<(u32, u32)> {
         let node = &self.nodes[at as usize];
-        let slot = node.keys.partition_point(|&other| other <= key);
-        if node.leaf {
-            let node = &mut self.nodes[at as usize];
-            node.keys.insert(slot, key);
-            node.below.insert(slot, record);
+        let slot = node.rank(key);
+        let (key, below) = if node.leaf {
+            (key, record)
         } else {
-            let child = node.below[slot];
-            let (middle, right) = self.insert_below(child, key, record)?;
-            let node = &mut self.nodes[at as usize];
-            node.keys.insert(slot, middle);
-            node.below.insert(slot + 1, right);
-        }
-        let full = self.nodes[at as usize].keys.len() == ORDER;
+            self.insert_below(node.below[slot], key, record)?
+        };
+        let node = &mut self.nodes[at as usize];
+        node.insert(slot, key, below);
+        let full = usize::from(node.length) == ORDER;
         full.then(|| self.split(at, record))
     }
 
     fn split(&mut self, at: u32, turn: u32) -> (u32, u32) {
         let node = &mut self.nodes[at as usize];
-        let leaf = node.leaf;
-        let keys = node.keys.split_off(ORDER / 2);
-        let middle = keys[0];
+        let half = ORDER / 2;
+        let middle = node.keys[half];
         // A leaf keeps the middle key on its right side; an inner node hands it up.
-        let (keys, below) = if leaf {
-            (keys, node.below.split_off(ORDER / 2))
-        } else {
-            (keys[1..].to_vec(), node.below.split_off(ORDER / 2 + 1))
-        };
-        let right = self.add(Node { keys, below, leaf }, turn);
+        let first = half + usize::from(!node.leaf);
+        let right = Node::new(&node.keys[first..], &node.below()[first..], node.leaf);
+        node.length = half as u8;
+        node.keys[half..].fill(u32::MAX);
+        let right = self.add(right, turn);
         (middle, right)
     }
 
@@ -128,7 +155,7 @@ impl Tree {
         let mut at = self.root;
         loop {
             let node = &self.nodes[at as usize];
-            let slot = node.keys.partition_point(|&other| other <= key);
+            let slot = node.rank(key);
             if node.leaf {
                 let slot = slot.checked_sub(1)?;
                 visit(at, slot);
@@ -253,11 +280,11 @@ impl Btree {
 
     fn place_node(&self, lane: &mut Lane<'_>, node: u32) {
         let held = &self.tree.nodes[node as usize];
-        lane.place(self.header(node), held.keys.len() as u64);
+        lane.place(self.header(node), u64::from(held.length));
         let word = |words: &[u32]| words.iter().map(|&word| u64::from(word)).max().unwrap_or(0);
         for offset in [0, LINE] {
-            lane.place(self.keys(node) + offset, word(&held.keys));
-            lane.place(self.below(node) + offset, word(&held.below) + 1);
+            lane.place(self.keys(node) + offset, word(held.keys()));
+            lane.place(self.below(node) + offset, word(held.below()) + 1);
         }
     }
 
@@ -342,7 +369,7 @@ mod tests {
     fn leaves_end_half_full() {
         let tree = Tree::new(100_000);
         let leaves = tree.nodes.iter().filter(|node| node.leaf);
-        let (count, keys) = leaves.fold((0, 0), |(count, keys), leaf| (count + 1, keys + leaf.keys.len()));
+        let (count, keys) = leaves.fold((0, 0), |(count, keys), leaf| (count + 1, keys + leaf.keys().len()));
         let mean = keys as f64 / f64::from(count);
         assert!((7.5..9.0).contains(&mean), "{mean}");
     }

@@ -130,6 +130,8 @@ pub struct Graph500 {
     stage: Stage,
     /// The next vertex, edge or place in the queue that no thread has taken.
     next: usize,
+    /// How much of its row is taken, in a top-down level.
+    next_entry: usize,
     parents: Vec<u32>,
     frontier: Vec<u32>,
     found: Vec<u32>,
@@ -164,6 +166,7 @@ impl Graph500 {
             root: 0,
             stage: Stage::Begin,
             next: 0,
+            next_entry: 0,
             parents: vec![NONE; vertices],
             frontier: Vec::new(),
             found: Vec::new(),
@@ -225,22 +228,31 @@ impl Graph500 {
     }
 
     fn top_down(&mut self, lane: &mut Lane<'_>) -> Step {
-        let Some(chunk) = self.chunk(self.frontier.len()) else {
+        let Some(&vertex) = self.frontier.get(self.next) else {
             return Step::Wait;
         };
         let graph = Arc::clone(&self.graph);
-        for place in chunk {
-            let vertex = self.frontier[place];
-            lane.gather(self.queues[self.flip].at(place as u64 * 8));
+        let row = graph.row(vertex);
+        if self.next_entry == 0 {
+            lane.gather(self.queues[self.flip].at(self.next as u64 * 8));
             lane.chase(self.offsets.at(u64::from(vertex) * 16));
-            for entry in graph.row(vertex) {
-                lane.work(EDGE_WORK_NS);
-                lane.gather(self.adjacency.at(entry as u64 * 8));
-                let to = graph.adjacency[entry];
-                lane.gather(self.tree.at(u64::from(to) * 8));
-                if self.parents[to as usize] == NONE {
-                    self.discover(lane, to, vertex);
-                }
+        }
+        // Long rows are shared: a hub of a small graph holds a larger part of its edges than one
+        // of the full graph does, and would leave all other threads waiting.
+        let first = row.start + self.next_entry;
+        let last = (first + CHUNK).min(row.end);
+        self.next_entry += CHUNK;
+        if last == row.end {
+            self.next += 1;
+            self.next_entry = 0;
+        }
+        for entry in first..last {
+            lane.work(EDGE_WORK_NS);
+            lane.gather(self.adjacency.at(entry as u64 * 8));
+            let to = graph.adjacency[entry];
+            lane.gather(self.tree.at(u64::from(to) * 8));
+            if self.parents[to as usize] == NONE {
+                self.discover(lane, to, vertex);
             }
         }
         Step::Operated
@@ -347,6 +359,7 @@ impl Application for Graph500 {
 
     fn next_phase(&mut self) -> Phase {
         self.next = 0;
+        self.next_entry = 0;
         self.stage = match self.stage {
             Stage::Begin => Stage::Generate,
             Stage::Generate => Stage::Count,

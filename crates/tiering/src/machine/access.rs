@@ -18,6 +18,11 @@ pub enum Access {
     Store,
 }
 
+/// How a miss overlaps: an index of what it costs its thread.
+const DEPENDENT: usize = 0;
+const INDEPENDENT: usize = 1;
+const FETCHED_AHEAD: usize = 2;
+
 /// Lines of page tables lie above those of data.
 const TABLE_LINES: u32 = 1 << 30;
 
@@ -75,7 +80,7 @@ impl Mechanism {
                 let cost = if access == Access::Chase {
                     self.costs.cache_hit
                 } else {
-                    self.costs.cache_hit / self.costs.miss_overlap
+                    self.costs.cache_hit_shared
                 };
                 self.spend(thread, Spent::CacheHit, cost);
                 return;
@@ -90,10 +95,10 @@ impl Mechanism {
         let index = tier.index();
         let memory = &mut self.memories[index];
         memory.read_line();
-        let (idle, queue) = (memory.idle_ps, memory.backlog_ps);
+        let (shared, queue) = (memory.shared_ps, memory.backlog_ps);
         let (spent, overlap) = if self.threads[thread].streams.fetched(line) {
             self.tally.streamed[index] += 1;
-            (Spent::Stream, self.costs.stream_overlap)
+            (Spent::Stream, FETCHED_AHEAD)
         } else {
             self.tally.misses[index] += 1;
             self.heat[vpn as usize] += 1;
@@ -102,13 +107,13 @@ impl Mechanism {
             }
             let spent = [Spent::FastMiss, Spent::CapacityMiss][index];
             match access {
-                Access::Chase => (spent, 1),
-                Access::Gather | Access::Store => (spent, self.costs.miss_overlap),
+                Access::Chase => (spent, DEPENDENT),
+                Access::Gather | Access::Store => (spent, INDEPENDENT),
             }
         };
-        self.spend(thread, spent, idle / overlap);
+        self.spend(thread, spent, shared[overlap]);
         if queue > 0 {
-            self.spend(thread, Spent::Queue, queue / overlap);
+            self.spend(thread, Spent::Queue, queue / self.costs.overlaps[overlap]);
         }
     }
 

@@ -35,20 +35,16 @@ impl Cache {
     pub(super) fn touch(&mut self, line: u32, store: bool) -> Lookup {
         let index = (spread(line) * self.sets.len() as u64) >> 32;
         let set = &mut self.sets[index as usize];
-        let dirty = u32::from(store);
-        if set[0] >> 1 == line {
-            set[0] |= dirty;
-            return Lookup::Hit;
+        // Every way moves down by one until the line is found, or the last one falls out.
+        let first = line << 1 | u32::from(store);
+        let mut victim = first;
+        for way in set.iter_mut() {
+            std::mem::swap(way, &mut victim);
+            if victim >> 1 == line {
+                set[0] |= victim & 1;
+                return Lookup::Hit;
+            }
         }
-        if let Some(way) = set.iter().position(|&way| way >> 1 == line) {
-            let found = set[way] | dirty;
-            set.copy_within(0..way, 1);
-            set[0] = found;
-            return Lookup::Hit;
-        }
-        let victim = set[WAYS - 1];
-        set.copy_within(0..WAYS - 1, 1);
-        set[0] = line << 1 | dirty;
         if victim & 1 == 1 && victim != NONE {
             Lookup::Evicted(victim >> 1)
         } else {

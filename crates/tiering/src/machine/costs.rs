@@ -9,8 +9,10 @@ use crate::scale::{PAGE_BYTES, SUBPAGES, Scale};
 pub struct Costs {
     pub cache_hit: u64,
     pub walk: u64,
-    pub miss_overlap: u64,
-    pub stream_overlap: u64,
+    /// A hit that overlaps with others.
+    pub cache_hit_shared: u64,
+    /// Misses of a thread in flight: dependent, independent, fetched ahead.
+    pub overlaps: [u64; 3],
     pub minor_fault: u64,
     pub huge_fault: u64,
     pub hint_fault: u64,
@@ -44,8 +46,13 @@ impl Costs {
         Self {
             cache_hit: ps(preset.cpu.llc_hit_ns.value),
             walk: ps(preset.cpu.walk_ns.value),
-            miss_overlap: u64::from(preset.cpu.miss_overlap.value),
-            stream_overlap: u64::from(preset.cpu.stream_overlap.value),
+            cache_hit_shared: ps(preset.cpu.llc_hit_ns.value)
+                / u64::from(preset.cpu.miss_overlap.value),
+            overlaps: [
+                1,
+                u64::from(preset.cpu.miss_overlap.value),
+                u64::from(preset.cpu.stream_overlap.value),
+            ],
             minor_fault: page(kernel.minor_fault_ns.value),
             huge_fault: page(kernel.huge_fault_ns.value),
             hint_fault: page(kernel.hint_fault_ns.value),

@@ -116,16 +116,18 @@ impl Mechanism {
             tlb: Tlb::new(entries),
             streams: Streams::new(),
         };
+        let costs = Costs::new(preset, &setup, scale);
+        let capacity = preset.capacity(setup.capacity_tier);
         Self {
             setup,
-            costs: Costs::new(preset, &setup, scale),
             pages: Pages::default(),
             threads: vec![thread; threads],
             cache: Cache::new(lines),
             memories: [
-                Memory::new(&preset.fast),
-                Memory::new(preset.capacity(setup.capacity_tier)),
+                Memory::new(&preset.fast, costs.overlaps),
+                Memory::new(capacity, costs.overlaps),
             ],
+            costs,
             sampler: Sampler::new(threads, ring),
             tally: Tally::default(),
             heat: Vec::new(),
@@ -451,6 +453,13 @@ impl Mechanism {
     /// What a demand miss saves in the fast tier without load, in picoseconds.
     pub fn latency_gap_ps(&self) -> u64 {
         self.memories[1].idle_ps.saturating_sub(self.memories[0].idle_ps)
+    }
+
+    /// How long the memories are occupied by one huge page that goes and one that comes.
+    pub fn copy_occupies_ps(&self) -> u64 {
+        let bytes = self.setup.scale.moved_bytes() * f64::from(SUBPAGES);
+        let [fast, capacity] = &self.memories;
+        (fast.occupied_by(bytes) + capacity.occupied_by(bytes)) as u64
     }
 
     /// Bytes of a base page.

@@ -8,8 +8,10 @@ use crate::scale::LINE_BYTES;
 /// threads wait until they ask for what the memory gives.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
-    /// Load to use without load, in picoseconds.
+    /// Load to use without load, in picoseconds, of a miss that nothing overlaps with.
     pub(super) idle_ps: u64,
+    /// What a miss costs its thread without load, by how it overlaps.
+    pub(super) shared_ps: [u64; 3],
     read_ps_per_line: f64,
     write_ps_per_line: f64,
     /// Occupied in this quantum.
@@ -19,10 +21,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(preset: &TierPreset) -> Self {
+    pub(super) fn new(preset: &TierPreset, overlaps: [u64; 3]) -> Self {
         let per_line = |gb_per_s: f64| LINE_BYTES as f64 / gb_per_s * 1000.0;
+        let idle_ps = (preset.load_ns.value * 1000.0).round() as u64;
         Self {
-            idle_ps: (preset.load_ns.value * 1000.0).round() as u64,
+            idle_ps,
+            shared_ps: overlaps.map(|overlap| idle_ps / overlap),
             read_ps_per_line: per_line(preset.read_gb_per_s.value),
             write_ps_per_line: per_line(preset.write_gb_per_s.value),
             occupied_ps: 0.0,
@@ -48,6 +52,11 @@ impl Memory {
         self.occupied_ps += bytes / LINE_BYTES as f64 * self.write_ps_per_line;
     }
 
+    /// How long it is occupied by reading and by writing so many bytes.
+    pub(super) fn occupied_by(&self, bytes: f64) -> f64 {
+        bytes / LINE_BYTES as f64 * (self.read_ps_per_line + self.write_ps_per_line)
+    }
+
     /// What can be read in a time, in bytes.
     pub(super) fn bytes_in(&self, time_ps: u64) -> f64 {
         time_ps as f64 / self.read_ps_per_line * LINE_BYTES as f64
@@ -68,7 +77,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_waits() {
         let machine = crate::preset::machine();
-        let mut memory = Memory::new(&machine.fast);
+        let mut memory = Memory::new(&machine.fast, [1; 3]);
         // 100 GB/s is 64 B in 640 ps: 1,000 ps hold one line and 360 ps of the next.
         memory.read_line();
         memory.close(1_000);

@@ -31,15 +31,14 @@ impl Tlb {
     /// Looks a page up, least recently used out; whether it was there.
     #[inline]
     pub(super) fn touch(&mut self, tag: u32) -> bool {
-        let set = self.set(tag);
-        if set[0] == tag {
-            return true;
+        let mut displaced = tag;
+        for way in self.set(tag) {
+            std::mem::swap(way, &mut displaced);
+            if displaced == tag {
+                return true;
+            }
         }
-        let found = set.iter().position(|&way| way == tag);
-        let end = found.unwrap_or(WAYS - 1);
-        set.copy_within(0..end, 1);
-        set[0] = tag;
-        found.is_some()
+        false
     }
 
     /// Drops a page; whether it was there.

@@ -134,10 +134,9 @@ impl OracleDynamic {
         let saved_ps = machine.latency_gap_ps();
         let costs = machine.costs();
         let threads = machine.threads() as u64;
-        // Nobody waits for a daemon, but every thread answers two interrupts.
-        let cost_ps = 2 * threads * costs.shootdown_receiver
-            + costs.migrate(true, true)
-            + costs.migrate(true, false);
+        // Nobody waits for a daemon, but every thread answers two interrupts, and may wait behind
+        // the copies for the memories.
+        let cost_ps = threads * (2 * costs.shootdown_receiver + machine.copy_occupies_ps());
         self.swaps = cold
             .zip(hot)
             .take_while(|&(out, into)| {

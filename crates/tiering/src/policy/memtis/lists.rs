@@ -10,13 +10,13 @@ const NOWHERE: u8 = u8::MAX;
 
 /// One list's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Which {
+pub(super) struct Which {
     /// Whose.
-    pub tenant: usize,
+    pub(super) tenant: usize,
     /// Of which tier.
-    pub tier: Tier,
+    pub(super) tier: Tier,
     /// Hot pages.
-    pub active: bool,
+    pub(super) active: bool,
 }
 
 impl Which {
@@ -34,7 +34,7 @@ struct Ends {
 
 /// Doubly linked lists of pages, by the number of the page's first base page.
 #[derive(Clone, Debug, Default)]
-pub struct Lists {
+pub(super) struct Lists {
     ends: Vec<Ends>,
     links: Vec<[u32; 2]>,
     of: Vec<u8>,
@@ -43,7 +43,7 @@ pub struct Lists {
 
 impl Lists {
     /// Makes room for base pages below `limit` and lists of a tenant.
-    pub fn grow(&mut self, limit: u32, tenant: usize) {
+    pub(super) fn grow(&mut self, limit: u32, tenant: usize) {
         let limit = limit as usize;
         if self.of.len() < limit {
             self.of.resize(limit, NOWHERE);
@@ -61,12 +61,12 @@ impl Lists {
     }
 
     /// Base pages in a list.
-    pub fn pages(&self, which: Which) -> u64 {
+    pub(super) fn pages(&self, which: Which) -> u64 {
         self.ends[which.index()].pages
     }
 
     /// The list that a page is in.
-    pub fn which(&self, page: Page) -> Option<Which> {
+    pub(super) fn which(&self, page: Page) -> Option<Which> {
         let list = self.of[page.first() as usize];
         (list != NOWHERE).then(|| Which {
             tenant: usize::from(list / 4),
@@ -81,12 +81,12 @@ impl Lists {
 
     /// Whether a page is in this list.
     #[inline]
-    pub fn is_in(&self, page: Page, which: Which) -> bool {
+    pub(super) fn is_in(&self, page: Page, which: Which) -> bool {
         self.of[page.first() as usize] == which.index() as u8
     }
 
     /// Puts a page at the head of a list, out of the one that it is in.
-    pub fn put(&mut self, page: Page, which: Which) {
+    pub(super) fn put(&mut self, page: Page, which: Which) {
         self.take(page);
         let at = page.first();
         let ends = &mut self.ends[which.index()];
@@ -102,7 +102,7 @@ impl Lists {
     }
 
     /// Takes a page out of its list; whether it was in one.
-    pub fn take(&mut self, page: Page) -> bool {
+    pub(super) fn take(&mut self, page: Page) -> bool {
         let at = page.first() as usize;
         let list = std::mem::replace(&mut self.of[at], NOWHERE);
         if list == NOWHERE {
@@ -132,13 +132,13 @@ impl Lists {
     }
 
     /// The page that has been in a list for longest.
-    pub fn oldest(&self, which: Which) -> Option<Page> {
+    pub(super) fn oldest(&self, which: Which) -> Option<Page> {
         let tail = self.ends[which.index()].tail;
         (tail != END).then(|| self.page(tail))
     }
 
     /// All pages of a list, the newest first.
-    pub fn all(&self, which: Which) -> Vec<Page> {
+    pub(super) fn all(&self, which: Which) -> Vec<Page> {
         let mut pages = Vec::new();
         let mut at = self.ends[which.index()].head;
         while at != END {
