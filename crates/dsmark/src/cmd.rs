@@ -9,6 +9,7 @@ mod pod;
 mod region;
 mod report;
 mod run;
+mod tier;
 mod verify;
 
 use crate::cli::Command;
@@ -26,6 +27,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Pod(args) => pod::pod(&args),
         Command::Verify(args) => verify::verify(&args),
         Command::Report(args) => report::report(&args),
+        Command::Tier(args) => tier::tier(&args),
         Command::Host => host::host(),
     }
 }

@@ -33,7 +33,13 @@ fn mapped(policy: Box<dyn Policy>) -> World {
 }
 
 fn memtis() -> Memtis {
-    Memtis::new(&preset::memtis(), &setup(), Switches::kernel(), Features::ALL, 1)
+    Memtis::new(
+        &preset::memtis(),
+        &setup(),
+        Switches::kernel(),
+        Features::ALL,
+        1,
+    )
 }
 
 /// Loads at random, three of four in an eighth of the memory: most miss every level.
@@ -75,7 +81,9 @@ fn samples(criterion: &mut Criterion) {
             for _ in 0..count {
                 let vpn = random.below(REGIONS * 512) as u32;
                 let sample = Sample { vpn, store: false };
-                world.policy.on_sample(black_box(sample), &mut world.mechanism);
+                world
+                    .policy
+                    .on_sample(black_box(sample), &mut world.mechanism);
             }
         });
     });

@@ -60,7 +60,11 @@ fn main() {
         for truth in outcome.truths.iter().take(12) {
             println!(
                 "    {:7.1} s  eHR {:.3} (true {:.3})  rHR {:.3} (true {:.3})",
-                truth.seconds, truth.estimated_ehr, truth.true_ehr, truth.sampled_rhr, truth.true_rhr
+                truth.seconds,
+                truth.estimated_ehr,
+                truth.true_ehr,
+                truth.sampled_rhr,
+                truth.true_rhr
             );
         }
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::application::Application;
 use crate::application::btree::{Btree, Tree};
 use crate::application::graph500::{Graph, Graph500};
 use crate::application::silo::{Keys, Silo};
 use crate::application::synthetic::{Pattern, Synthetic};
-use crate::application::Application;
 use crate::machine::Setup;
 use crate::policy::memtis::{DIFFERENCES, Features, Memtis, Switch, Switches};
 use crate::policy::{
@@ -20,21 +20,51 @@ use crate::scale::{Grain, Scale, ScaleError};
 
 /// Workloads, each with what it is. Where a number is given, it is a percentage and may be another.
 pub const WORKLOADS: [(&str, &str); 15] = [
-    ("silo-paper", "Silo, keys as the paper describes: 10 % of each huge page's subpages hot"),
+    (
+        "silo-paper",
+        "Silo, keys as the paper describes: 10 % of each huge page's subpages hot",
+    ),
     ("silo-ycsb", "Silo, YCSB-C: Zipf 0.99, scrambled"),
-    ("silo-artifact", "Silo, keys of the artifact: Zipf 0.5, rank as key"),
-    ("btree", "B-tree of 157 million pairs, uniform finds, slabs that bloat huge pages"),
-    ("graph500", "Graph500, scale 27, edge factor 15, 64 searches"),
+    (
+        "silo-artifact",
+        "Silo, keys of the artifact: Zipf 0.5, rank as key",
+    ),
+    (
+        "btree",
+        "B-tree of 157 million pairs, uniform finds, slabs that bloat huge pages",
+    ),
+    (
+        "graph500",
+        "Graph500, scale 27, edge factor 15, 64 searches",
+    ),
     ("gups-hot", "random updates, 90 % in a third of the memory"),
     ("s1-onehot", "95 % of accesses in 1 GB of 32 GB"),
     ("phase-flip", "a hot tenth that jumps every 200 s"),
-    ("skew-in-huge:10", "that many percent of each huge page's subpages are hot"),
-    ("zero-bloat:75", "that many percent of each huge page are never written"),
-    ("alloc-churn", "a hot tenth, and scratch memory freed every 5 s"),
+    (
+        "skew-in-huge:10",
+        "that many percent of each huge page's subpages are hot",
+    ),
+    (
+        "zero-bloat:75",
+        "that many percent of each huge page are never written",
+    ),
+    (
+        "alloc-churn",
+        "a hot tenth, and scratch memory freed every 5 s",
+    ),
     ("store-heavy", "a tenth hot by loads, another by stores"),
-    ("stream-over-hot", "a hot tenth under a stream over all memory"),
-    ("multi-tenant", "two tenants share the fast tier: a hot tenth, and uniform"),
-    ("bw-antagonist:50", "gups-hot while another program takes that much of the fast tier"),
+    (
+        "stream-over-hot",
+        "a hot tenth under a stream over all memory",
+    ),
+    (
+        "multi-tenant",
+        "two tenants share the fast tier: a hot tenth, and uniform",
+    ),
+    (
+        "bw-antagonist:50",
+        "gups-hot while another program takes that much of the fast tier",
+    ),
 ];
 
 /// Policies, each with what it is.
@@ -42,11 +72,23 @@ pub const POLICIES: [(&str, &str); 8] = [
     ("memtis-paper", "Memtis as described"),
     ("memtis-kernel", "Memtis as coded"),
     ("all-fast", "bound: a fast tier that holds everything"),
-    ("all-capacity", "bound: nothing in the fast tier; the reference of published figures"),
+    (
+        "all-capacity",
+        "bound: nothing in the fast tier; the reference of published figures",
+    ),
     ("first-touch", "bound: the fast tier until it is full"),
-    ("interleave", "bound: pages alternate in the ratio of the tiers"),
-    ("oracle-static", "bound: the best of two placements by true heat, huge or base pages"),
-    ("oracle-dynamic", "bound: placement by the future heat of each of 16 parts, where it pays"),
+    (
+        "interleave",
+        "bound: pages alternate in the ratio of the tiers",
+    ),
+    (
+        "oracle-static",
+        "bound: the best of two placements by true heat, huge or base pages",
+    ),
+    (
+        "oracle-dynamic",
+        "bound: placement by the future heat of each of 16 parts, where it pays",
+    ),
 ];
 
 /// A name or a number that cannot be used.
@@ -99,7 +141,8 @@ impl std::str::FromStr for Ratio {
 
     fn from_str(text: &str) -> Result<Self, ExperimentError> {
         let parts = text.split_once(':');
-        let parts = parts.and_then(|(fast, capacity)| Some((fast.parse().ok()?, capacity.parse().ok()?)));
+        let parts =
+            parts.and_then(|(fast, capacity)| Some((fast.parse().ok()?, capacity.parse().ok()?)));
         match parts {
             Some((fast, capacity)) if fast > 0 && capacity > 0 => Ok(Self { fast, capacity }),
             _ => Err(ExperimentError::Ratio(text.to_owned())),
@@ -182,7 +225,8 @@ enum Prepared {
 pub struct Reference {
     machine: MachinePreset,
     memtis: MemtisPreset,
-    scale: Scale,
+    /// The scale of all its runs.
+    pub scale: Scale,
     prepared: Prepared,
     /// All in the capacity tier, with huge pages.
     pub all_capacity: Outcome,
@@ -215,10 +259,24 @@ impl Experiment {
         let scale = self.effective_scale()?;
         let prepared = prepare(&self.workload, scale)?;
         let machine = preset::machine();
-        let all_capacity =
-            self.trial(&machine, &prepared, scale, 0, seed, Box::new(AllCapacity), false);
-        let all_fast =
-            self.trial(&machine, &prepared, scale, u64::MAX, seed, Box::new(AllFast), false);
+        let all_capacity = self.trial(
+            &machine,
+            &prepared,
+            scale,
+            0,
+            seed,
+            Box::new(AllCapacity),
+            false,
+        );
+        let all_fast = self.trial(
+            &machine,
+            &prepared,
+            scale,
+            u64::MAX,
+            seed,
+            Box::new(AllFast),
+            false,
+        );
         let footprint = all_capacity.setup_pages as f64;
         Ok(Reference {
             machine,
@@ -269,6 +327,19 @@ impl Experiment {
         })
     }
 
+    /// The measured seconds of the fastest of the oracles.
+    pub fn oracle_seconds(&self, seed: u64, reference: &Reference) -> f64 {
+        let profile = self.profile(seed, reference);
+        let fits = reference.fast_pages;
+        let oracles: [Box<dyn Policy>; 3] = [
+            Box::new(OracleStatic::new(&profile, fits, true)),
+            Box::new(OracleStatic::new(&profile, fits, false)),
+            Box::new(OracleDynamic::new(&profile, fits)),
+        ];
+        let seconds = oracles.map(|oracle| self.under(oracle, seed, reference, false).seconds);
+        seconds.into_iter().fold(f64::INFINITY, f64::min)
+    }
+
     /// Runs a variant of Memtis.
     pub fn run_variant(&self, variant: Variant, seed: u64, reference: &Reference) -> Outcome {
         let setup = self.setup(reference.scale, reference.fast_pages, seed);
@@ -283,7 +354,8 @@ impl Experiment {
 
     /// True heat, by a run that never moves a page.
     fn profile(&self, seed: u64, reference: &Reference) -> Profile {
-        self.under(Box::new(FirstTouch), seed, reference, true).profile
+        self.under(Box::new(FirstTouch), seed, reference, true)
+            .profile
     }
 
     fn under(
@@ -295,11 +367,27 @@ impl Experiment {
     ) -> Outcome {
         let (preset, prepared) = (&reference.machine, &reference.prepared);
         let fast_pages = reference.fast_pages;
-        self.trial(preset, prepared, reference.scale, fast_pages, seed, policy, profile)
+        self.trial(
+            preset,
+            prepared,
+            reference.scale,
+            fast_pages,
+            seed,
+            policy,
+            profile,
+        )
     }
 
     fn end(&self, pages: u64, seed: u64, of: &Reference, policy: Box<dyn Policy>) -> Outcome {
-        self.trial(&of.machine, &of.prepared, of.scale, pages, seed, policy, false)
+        self.trial(
+            &of.machine,
+            &of.prepared,
+            of.scale,
+            pages,
+            seed,
+            policy,
+            false,
+        )
     }
 
     fn setup(&self, scale: Scale, fast_pages: u64, seed: u64) -> Setup {
@@ -335,7 +423,11 @@ impl Experiment {
 }
 
 fn faster(one: Outcome, other: Outcome) -> Outcome {
-    if other.seconds < one.seconds { other } else { one }
+    if other.seconds < one.seconds {
+        other
+    } else {
+        one
+    }
 }
 
 /// The switch of a name.
@@ -343,7 +435,9 @@ fn faster(one: Outcome, other: Outcome) -> Outcome {
 /// # Errors
 /// No such switch.
 pub fn switch(name: &str) -> Result<Switch, ExperimentError> {
-    let found = DIFFERENCES.iter().find(|difference| difference.name == name);
+    let found = DIFFERENCES
+        .iter()
+        .find(|difference| difference.name == name);
     let found = found.ok_or_else(|| ExperimentError::Switch(name.to_owned()))?;
     Ok(found.switch)
 }

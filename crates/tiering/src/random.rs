@@ -121,7 +121,10 @@ mod tests {
                 let share = (index as f64 + 1.0).powf(-theta) / total;
                 let deviation = (200_000.0 * share * (1.0 - share)).sqrt();
                 let off = (f64::from(count) - 200_000.0 * share).abs();
-                assert!(off < 5.0 * deviation, "theta {theta}, rank {index}: {count}");
+                assert!(
+                    off < 5.0 * deviation,
+                    "theta {theta}, rank {index}: {count}"
+                );
             }
         }
     }

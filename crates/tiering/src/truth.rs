@@ -1,6 +1,9 @@
 //! The truth that a sampler estimates.
 
 use crate::machine::{Mechanism, Tier};
+use crate::policy::memtis::histogram::{BASE_WEIGHT, Skew, bin};
+use crate::random::Random;
+use crate::scale::SUBPAGES;
 
 /// A sampler's estimates beside what they estimate, at one cooling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,4 +46,47 @@ pub fn true_shares(machine: &Mechanism) -> (f64, f64) {
         .sum();
     let share = |part: u64| part as f64 / total as f64;
     (share(best), share(there))
+}
+
+/// Coolings after which counts are in a steady state: what is left of the first is below 1/1000.
+const STEADY: u32 = 20;
+
+/// The bin of one sample on a base page: what a subpage that was touched once is in.
+const TOUCHED_BIN: usize = 9;
+
+/// What a sampler makes of a huge page of which `active` subpages are touched alike, at a density
+/// of samples a base page and cooling: its skewness as the kernel computes it, at a cooling, in a
+/// steady state. Samples are Poisson counts, halved at each cooling.
+pub fn sampled_skew(density: f64, active: u32, random: &mut Random) -> Skew {
+    let rate = density * f64::from(SUBPAGES) / f64::from(active);
+    let mut counts = vec![0_u32; SUBPAGES as usize];
+    let mut total = 0_u32;
+    for _ in 0..STEADY {
+        for count in &mut counts {
+            *count /= 2;
+        }
+        total /= 2;
+        for count in &mut counts[..active as usize] {
+            let samples = poisson(rate, random);
+            *count += samples * BASE_WEIGHT;
+            total += samples;
+        }
+    }
+    debug_assert_eq!(bin(BASE_WEIGHT), TOUCHED_BIN);
+    Skew::of(total, counts.into_iter(), TOUCHED_BIN)
+}
+
+/// By multiplication of uniforms (Knuth), in parts so that the product does not underflow.
+fn poisson(rate: f64, random: &mut Random) -> u32 {
+    let parts = (rate / 16.0).ceil().max(1.0);
+    let limit = (-rate / parts).exp();
+    let mut count = 0;
+    for _ in 0..parts as u32 {
+        let mut product = random.unit();
+        while product > limit {
+            count += 1;
+            product *= random.unit();
+        }
+    }
+    count
 }

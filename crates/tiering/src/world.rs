@@ -1,7 +1,7 @@
 //! A machine under a policy, and a thread's view of it.
 
-use crate::machine::{Access, Area, Mechanism, Page, Payer, Tier};
 use crate::machine::Entry;
+use crate::machine::{Access, Area, Mechanism, Page, Payer, Tier};
 use crate::policy::{Fault, Policy};
 
 /// A machine and the policy that decides on it.
@@ -28,6 +28,19 @@ impl World {
         let area = lane.map(bytes, true);
         for offset in (0..bytes).step_by(lane.page_bytes() as usize) {
             lane.place(area.at(offset), 1);
+        }
+    }
+
+    /// Maps so many bytes and writes the first base pages of each huge page only.
+    #[cfg(test)]
+    pub(crate) fn map_slab(&mut self, bytes: u64, pages: u64) {
+        let mut lane = Lane {
+            world: self,
+            thread: 0,
+        };
+        let area = lane.map(bytes, true);
+        for page in 0..pages {
+            lane.place(area.at(page * lane.page_bytes()), 1);
         }
     }
 

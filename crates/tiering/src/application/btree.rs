@@ -66,14 +66,18 @@ impl Node {
     /// Keys up to this one. All slots are compared: empty ones hold the greatest word, and a loop
     /// without an exit needs no guess.
     fn rank(&self, key: u32) -> usize {
-        self.keys.iter().map(|&other| usize::from(other <= key)).sum()
+        self.keys
+            .iter()
+            .map(|&other| usize::from(other <= key))
+            .sum()
     }
 
     fn insert(&mut self, slot: usize, key: u32, below: u32) {
         let length = usize::from(self.length);
         let place = slot + usize::from(!self.leaf);
         self.keys.copy_within(slot..length, slot + 1);
-        self.below.copy_within(place..length + usize::from(!self.leaf), place + 1);
+        self.below
+            .copy_within(place..length + usize::from(!self.leaf), place + 1);
         self.keys[slot] = key;
         self.below[place] = below;
         self.length += 1;
@@ -201,7 +205,9 @@ impl Btree {
         let iterations = scale.operations(FULL_LOOKUPS) / 2 / THREADS as u64;
         Self {
             tree,
-            random: (0..THREADS as u64).map(|thread| Random::new(seed, 100 + thread)).collect(),
+            random: (0..THREADS as u64)
+                .map(|thread| Random::new(seed, 100 + thread))
+                .collect(),
             stride: scale.geometry(),
             inserted: 0,
             next_node: 0,
@@ -369,7 +375,9 @@ mod tests {
     fn leaves_end_half_full() {
         let tree = Tree::new(100_000);
         let leaves = tree.nodes.iter().filter(|node| node.leaf);
-        let (count, keys) = leaves.fold((0, 0), |(count, keys), leaf| (count + 1, keys + leaf.keys().len()));
+        let (count, keys) = leaves.fold((0, 0), |(count, keys), leaf| {
+            (count + 1, keys + leaf.keys().len())
+        });
         let mean = keys as f64 / f64::from(count);
         assert!((7.5..9.0).contains(&mean), "{mean}");
     }

@@ -223,7 +223,10 @@ impl Graph500 {
         let place = self.found.len() as u64;
         self.found.push(vertex);
         lane.store(self.tree.at(u64::from(vertex) * 8), u64::from(parent) + 1);
-        lane.store(self.queues[1 - self.flip].at(place * 8), u64::from(vertex) + 1);
+        lane.store(
+            self.queues[1 - self.flip].at(place * 8),
+            u64::from(vertex) + 1,
+        );
         lane.store(bit(self.bitmaps[1 - self.flip], vertex), 1);
     }
 
@@ -428,8 +431,8 @@ mod tests {
         let mut searches = 0;
         while search.next_phase() != Phase::End {
             while search.operate(&mut lane) == Step::Operated {}
-            let ended = search.found.is_empty()
-                && matches!(search.stage, Stage::TopDown | Stage::BottomUp);
+            let ended =
+                search.found.is_empty() && matches!(search.stage, Stage::TopDown | Stage::BottomUp);
             if ended {
                 searches += 1;
                 let root = search.roots[search.root - 1];

@@ -54,6 +54,8 @@ pub struct Silo {
     range: u64,
     total: u64,
     zipf: Zipf,
+    /// The hottest huge page.
+    first_region: u64,
     random: Vec<Random>,
     loaded: Vec<u64>,
     /// One of so many inserts is simulated whole.
@@ -84,7 +86,10 @@ impl Silo {
             range,
             total,
             zipf,
-            random: (0..THREADS).map(|thread| Random::new(seed, 100 + thread)).collect(),
+            first_region: mix(seed) % (total / HUGE_KEYS),
+            random: (0..THREADS)
+                .map(|thread| Random::new(seed, 100 + thread))
+                .collect(),
             loaded: vec![0; THREADS as usize],
             stride: u64::from(scale.geometry()),
             left: vec![lookups; THREADS as usize],
@@ -104,8 +109,8 @@ impl Silo {
             Keys::Ycsb => mix(rank) % self.total,
             Keys::Paper => {
                 let regions = self.total / HUGE_KEYS;
-                // A fixed bijection of ranks, so that hot huge pages lie apart.
-                let region = rank * coprime(regions) % regions;
+                // A bijection of ranks, so that hot huge pages lie apart, and elsewhere by seed.
+                let region = (rank * coprime(regions) + self.first_region) % regions;
                 let subpage = subpage(region, random);
                 (region * u64::from(SUBPAGES) + subpage) * PAGE_KEYS + random.below(PAGE_KEYS)
             }
@@ -258,7 +263,10 @@ mod tests {
         let heat = heat(Keys::Artifact);
         let (base, huge) = (captured(&heat, 1, 0.1), captured(&heat, 512, 0.1));
         assert!((base - huge).abs() < 0.02, "{base} {huge}");
-        assert!((base - 0.316).abs() < 0.02, "sqrt(0.1) for theta 0.5: {base}");
+        assert!(
+            (base - 0.316).abs() < 0.02,
+            "sqrt(0.1) for theta 0.5: {base}"
+        );
     }
 
     #[test]

@@ -11,8 +11,11 @@ const THREADS: usize = 20;
 /// Bytes of most patterns at full scale: between the 12 GB and the 65 GB of the applications.
 const FULL_BYTES: f64 = 32e9;
 
-/// Operations at full scale: some 400 s of 20 threads that miss to a slow memory each time.
-const FULL_OPERATIONS: f64 = 2e10;
+/// Operations at full scale: 600 s of 20 threads that miss to a slow memory each time.
+const FULL_OPERATIONS: f64 = 4e10;
+
+/// The latency that this assumes.
+const SLOW_SECONDS: f64 = 300e-9;
 
 /// Seconds at full scale between two jumps of a hot set, and between two allocations of scratch
 /// memory: a few coolings, and less than one.
@@ -28,7 +31,7 @@ pub enum Pattern {
     /// Updates of 72 GB at random, 90 % of them in 24 GB (Vuppalapati and Agarwal, "Tiered memory
     /// management: access latency is the key", SOSP 2024).
     GupsHot,
-    /// 1 GB receives 95 %: more than that need never move (a criticism of Memtis by ArtMem).
+    /// 1 GB receives 95 %: more than that need never move (what `ArtMem` holds against Memtis).
     OneHot,
     /// A tenth receives 90 %, and is another tenth every 200 s.
     PhaseFlip,
@@ -124,7 +127,9 @@ impl Synthetic {
                 Pattern::StreamOverHot => Grain::Stream,
                 _ => Grain::Record,
             },
-            random: (0..THREADS as u64).map(|thread| Random::new(seed, 100 + thread)).collect(),
+            random: (0..THREADS as u64)
+                .map(|thread| Random::new(seed, 100 + thread))
+                .collect(),
             regions: pages.div_ceil(u64::from(SUBPAGES)).max(20),
             area: NOWHERE,
             second: NOWHERE,
@@ -204,7 +209,7 @@ impl Synthetic {
     /// Jumps so far.
     fn flips(&self) -> u64 {
         // By progress rather than by time, so that every policy sees the same work.
-        let seconds_in_all = FULL_OPERATIONS / THREADS as f64 * 300e-9;
+        let seconds_in_all = FULL_OPERATIONS / THREADS as f64 * SLOW_SECONDS;
         (self.progress() * seconds_in_all / FLIP_SECONDS) as u64
     }
 
@@ -226,8 +231,8 @@ impl Synthetic {
             }
             Pattern::StoreHeavy if random.unit() < 0.5 => {
                 // The other hot tenth is 30 % of the memory further on.
-                let shifted = (address - self.area.start + self.area.bytes / 10 * 3)
-                    % self.area.bytes;
+                let shifted =
+                    (address - self.area.start + self.area.bytes / 10 * 3) % self.area.bytes;
                 lane.store(self.area.at(shifted & !7), 1);
             }
             Pattern::StreamOverHot => {
@@ -250,7 +255,7 @@ impl Synthetic {
     /// The next four words of a thread's share of the memory.
     fn stream(&mut self, lane: &mut Lane<'_>) {
         let thread = lane.thread();
-        let share = self.area.bytes / THREADS as u64 & !63;
+        let share = (self.area.bytes / THREADS as u64) & !63;
         for _ in 0..4 {
             let at = self.streams[thread];
             self.streams[thread] = (at + 8) % share;
@@ -260,7 +265,7 @@ impl Synthetic {
 
     /// Frees scratch memory and allocates it anew, an eighth of all, once in a while.
     fn churn(&mut self, lane: &mut Lane<'_>) {
-        let every = (CHURN_SECONDS / 300e-9) as u64 / u64::from(self.scale.size());
+        let every = (CHURN_SECONDS / SLOW_SECONDS) as u64 / u64::from(self.scale.size());
         if !self.left[0].is_multiple_of(every.max(1)) {
             return;
         }

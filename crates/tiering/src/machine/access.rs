@@ -2,7 +2,7 @@
 
 use super::cache::Lookup;
 use super::mechanism::Mechanism;
-use super::pages::{HUGE, Page, PRESENT, PROTECTED, Tier, tier_of};
+use super::pages::{HUGE, PRESENT, PROTECTED, Page, Tier, tier_of};
 use super::sampler::Sample;
 use super::tally::Spent;
 use crate::scale::{LINE_BYTES, SUBPAGES};

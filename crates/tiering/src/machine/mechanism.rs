@@ -426,7 +426,9 @@ impl Mechanism {
     /// Ends a quantum: what the memories could not serve waits, pages are counted.
     pub(crate) fn close_quantum(&mut self, end: u64) {
         let quantum = end - self.now;
-        self.memories.iter_mut().for_each(|memory| memory.close(quantum));
+        self.memories
+            .iter_mut()
+            .for_each(|memory| memory.close(quantum));
         self.now = end;
     }
 
@@ -452,7 +454,9 @@ impl Mechanism {
 
     /// What a demand miss saves in the fast tier without load, in picoseconds.
     pub fn latency_gap_ps(&self) -> u64 {
-        self.memories[1].idle_ps.saturating_sub(self.memories[0].idle_ps)
+        self.memories[1]
+            .idle_ps
+            .saturating_sub(self.memories[0].idle_ps)
     }
 
     /// How long the memories are occupied by one huge page that goes and one that comes.

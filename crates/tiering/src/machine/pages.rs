@@ -18,6 +18,7 @@ impl Tier {
     }
 
     /// The other one.
+    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Self::Fast => Self::Capacity,

@@ -70,6 +70,7 @@ pub struct Tally {
 
 impl Tally {
     /// What happened since an earlier one.
+    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let pair = |now: [u64; 2], then: [u64; 2]| [now[0] - then[0], now[1] - then[1]];
         Self {

@@ -22,6 +22,8 @@ pub mod histogram;
 mod lists;
 mod migrate;
 mod sampling;
+#[cfg(test)]
+mod scenarios;
 mod switches;
 
 use classify::{BaseRecord, HugeRecord};
@@ -105,9 +107,13 @@ impl Memtis {
     fn grow(&mut self, machine: &Mechanism, tenant: usize) {
         let limit = machine.pages().limit();
         if self.records.base.len() < limit as usize {
-            self.records.base.resize(limit as usize, BaseRecord::default());
+            self.records
+                .base
+                .resize(limit as usize, BaseRecord::default());
             let regions = limit / SUBPAGES;
-            self.records.huge.resize(regions as usize, HugeRecord::default());
+            self.records
+                .huge
+                .resize(regions as usize, HugeRecord::default());
         }
         self.lists.grow(limit, tenant);
     }
@@ -158,7 +164,9 @@ impl Memtis {
         }
         if let Page::Huge(region) = page {
             let queues = &mut group.splitting.queues;
-            queues.iter_mut().for_each(|queue| queue.retain(|&queued| queued != region));
+            for queue in queues {
+                queue.retain(|&queued| queued != region);
+            }
             self.records.huge[region as usize] = HugeRecord::default();
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Memtis;
 use super::group::Group;
-use super::histogram::{BUCKETS, SplitInput, decayed_records};
+use super::histogram::{BUCKETS, Histogram, SplitInput, decayed_records};
 use super::switches::Switch;
 use crate::machine::{Mechanism, Page, Tier};
 use crate::scale::SUBPAGES;
@@ -34,8 +34,8 @@ impl Memtis {
             return;
         }
         if rebuild {
-            group.sized = Default::default();
-            group.based = Default::default();
+            group.sized = Histogram::default();
+            group.based = Histogram::default();
         } else {
             group.sized.shift();
             group.based.shift();
@@ -108,11 +108,14 @@ impl Memtis {
             let splitting = &mut self.groups[other].splitting;
             splitting.off = true;
             splitting.above = BUCKETS;
-            let [fast, capacity] = std::mem::take(&mut splitting.queues);
-            if !leak {
-                fast.into_iter().for_each(|region| self.unqueue(region, other, Tier::Fast));
-                let rest = capacity.into_iter();
-                rest.for_each(|region| self.unqueue(region, other, Tier::Capacity));
+            let queues = std::mem::take(&mut splitting.queues);
+            if leak {
+                continue;
+            }
+            for (queue, tier) in queues.into_iter().zip([Tier::Fast, Tier::Capacity]) {
+                for region in queue {
+                    self.unqueue(region, other, tier);
+                }
             }
         }
     }

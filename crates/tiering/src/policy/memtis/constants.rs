@@ -94,11 +94,7 @@ impl Constants {
     }
 }
 
-fn watermarks(
-    preset: &MemtisPreset,
-    setup: &Setup,
-    switches: Switches,
-) -> (Watermark, Watermark) {
+fn watermarks(preset: &MemtisPreset, setup: &Setup, switches: Switches) -> (Watermark, Watermark) {
     let pages = |bytes: f64| setup.scale.pages(bytes) as f64;
     if !switches.has(Switch::WatermarkPair) {
         let one = Watermark {

@@ -148,8 +148,7 @@ impl SplitInput {
         if average == 0 || self.expected_hits <= self.fast_hits {
             return 0.0;
         }
-        (self.expected_hits - self.fast_hits) * self.accesses as f64 / self.records
-            / average as f64
+        (self.expected_hits - self.fast_hits) * self.accesses as f64 / self.records / average as f64
             * self.latency_ratio
             * f64::from(BASE_WEIGHT)
             * self.gamma

@@ -1,9 +1,9 @@
 //! The two daemons: cooling and adjusting walks, splits, demotion, promotion, collapse.
 
-use super::Memtis;
 use super::group::Demotion;
 use super::lists::Which;
 use super::switches::Switch;
+use super::{HugeRecord, Memtis};
 use crate::machine::{Daemon, Mechanism, Page, Payer, Spent, Tier};
 use crate::scale::SUBPAGES;
 
@@ -49,7 +49,13 @@ impl Memtis {
 
     /// Looks at every page of a tier: cools it, moves it to the list that its heat calls for,
     /// considers its split.
-    fn walk(&mut self, tenant: usize, tier: Tier, cooling: bool, machine: &mut Mechanism) {
+    pub(super) fn walk(
+        &mut self,
+        tenant: usize,
+        tier: Tier,
+        cooling: bool,
+        machine: &mut Mechanism,
+    ) {
         let below = cooling && self.switches.has(Switch::CooledBelow);
         let (mut base_pages, mut huge_pages) = (0, 0);
         for active in [true, false] {
@@ -95,7 +101,13 @@ impl Memtis {
         }
     }
 
-    fn split(&mut self, region: u32, tenant: usize, tier: Tier, machine: &mut Mechanism) {
+    pub(super) fn split(
+        &mut self,
+        region: u32,
+        tenant: usize,
+        tier: Tier,
+        machine: &mut Mechanism,
+    ) {
         let page = Page::Huge(region);
         let payer = Payer::Daemon(daemon_of(tier));
         self.cool_page(page, tenant);
@@ -106,7 +118,7 @@ impl Memtis {
         let Ok(freed) = machine.split(region, payer, may_free) else {
             return;
         };
-        self.records.huge[region as usize] = Default::default();
+        self.records.huge[region as usize] = HugeRecord::default();
         let group = &mut self.groups[tenant];
         group.sized.take(bin, u64::from(SUBPAGES));
         group.splitting.happened = true;
@@ -264,8 +276,14 @@ impl Memtis {
             self.rotate(page);
             return;
         }
-        let moved =
-            self.relocate(page, tenant, Tier::Capacity, false, Daemon::Demoter, machine);
+        let moved = self.relocate(
+            page,
+            tenant,
+            Tier::Capacity,
+            false,
+            Daemon::Demoter,
+            machine,
+        );
         let demotion = &mut self.groups[tenant].demotion;
         if moved {
             demotion.done += size;
@@ -329,19 +347,26 @@ impl Memtis {
     pub(super) fn collapse(&mut self, machine: &mut Mechanism) {
         let regions = machine.pages().regions();
         let size = u64::from(SUBPAGES);
-        for _ in 0..self.constants.collapse_pages.div_ceil(size).min(u64::from(regions)) {
+        for _ in 0..self
+            .constants
+            .collapse_pages
+            .div_ceil(size)
+            .min(u64::from(regions))
+        {
             let region = self.next_collapse % regions;
             self.next_collapse = (region + 1) % regions;
             let page = Page::Huge(region);
             let allowed = machine.pages().is_huge_allowed(region);
             let hot = allowed
                 && page.range().all(|vpn| {
-                let mapped = machine.pages().at(vpn);
-                matches!(mapped, Some((Page::Base(_), _)))
-                    && self.records.base[vpn as usize].may_hot
-            });
+                    let mapped = machine.pages().at(vpn);
+                    matches!(mapped, Some((Page::Base(_), _)))
+                        && self.records.base[vpn as usize].may_hot
+                });
             let tenant = machine.pages().tenant(page.first());
-            let room = self.limit(machine).saturating_sub(self.groups[tenant].resident[0]);
+            let room = self
+                .limit(machine)
+                .saturating_sub(self.groups[tenant].resident[0]);
             if hot && room >= size {
                 self.collapse_region(region, tenant, machine);
             }
@@ -354,7 +379,10 @@ impl Memtis {
         for vpn in page.range() {
             self.cool_page(Page::Base(vpn), tenant);
         }
-        if machine.collapse(region, Payer::Daemon(Daemon::Collapser)).is_err() {
+        if machine
+            .collapse(region, Payer::Daemon(Daemon::Collapser))
+            .is_err()
+        {
             return;
         }
         let mut accesses = 0;

@@ -154,6 +154,10 @@ mod tests {
         }
         assert!(Switches::kernel().has(Switch::RaiseOnly));
         assert!(!Switches::paper().has(Switch::RaiseOnly));
-        assert!(Switches::paper().flipped(Switch::RaiseOnly).has(Switch::RaiseOnly));
+        assert!(
+            Switches::paper()
+                .flipped(Switch::RaiseOnly)
+                .has(Switch::RaiseOnly)
+        );
     }
 }
