@@ -273,6 +273,16 @@ pub(crate) enum Tier {
         #[command(flatten)]
         tiered: Tiered,
     },
+    /// Run what the claims on tiering are about: splitting and the warm set, on Silo and a B-tree
+    /// at three ratios
+    #[command(
+        after_help = "Example:\n  dsmark tier claims --seeds 10 --out results/tier-claims\n  \
+        dsmark verify results/tier-claims --claims artifact/tier-claims.toml"
+    )]
+    Claims {
+        #[command(flatten)]
+        tiered: Tiered,
+    },
     /// What sampling makes of huge pages that are used evenly, and of such that are not
     #[command(after_help = "Example:\n  dsmark tier skew --out results/skew")]
     Skew {

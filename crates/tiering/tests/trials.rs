@@ -6,14 +6,14 @@ use tiering::run::Outcome;
 fn experiment(workload: &str, scale: &str) -> Experiment {
     Experiment {
         workload: workload.into(),
-        scale: Some(scale.parse().unwrap()),
+        scale: Some(scale.parse().expect("a scale")),
         ..Experiment::default()
     }
 }
 
 fn outcome(experiment: &Experiment, policy: &str, seed: u64) -> Outcome {
-    let reference = experiment.reference(seed).unwrap();
-    experiment.run(policy, seed, &reference).unwrap()
+    let reference = experiment.reference(seed).expect("a workload");
+    experiment.run(policy, seed, &reference).expect("a policy")
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn the_same_seed_gives_the_same_outcome_and_another_another() {
 fn every_workload_runs_to_its_end() {
     for (workload, _) in WORKLOADS {
         let scale = match workload {
-            "graph500" | "stream-over-hot" => "65536:16",
-            "btree" => "65536:64",
+            "graph500" | "stream-over-hot" => "131072:16",
+            "btree" => "131072:64",
             _ => "131072:128",
         };
         let small = experiment(workload, scale);
@@ -93,7 +93,7 @@ fn two_scales_agree() {
         let reference = experiment.reference(1).unwrap();
         policies.map(|policy| experiment.run(policy, 1, &reference).unwrap())
     };
-    let (small, large) = (run("32768:128"), run("16384:64"));
+    let (small, large) = (run("65536:256"), run("32768:128"));
     let order = |outcomes: &[Outcome; 4]| {
         let mut order = policies;
         let seconds = |policy: &&str| {
@@ -105,7 +105,6 @@ fn two_scales_agree() {
     };
     for (policy, (small, large)) in policies.iter().zip(small.iter().zip(&large)) {
         let ratios = [small, large].map(|outcome| outcome.tally.fast_hit_ratio());
-        println!("{policy} {ratios:?} {} {}", small.seconds, large.seconds);
         assert!((ratios[0] - ratios[1]).abs() < 0.02, "{policy}: {ratios:?}");
     }
     assert_eq!(order(&small), order(&large));

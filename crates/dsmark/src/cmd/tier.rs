@@ -1,6 +1,7 @@
 //! `dsmark tier`: policies for two memory tiers, in the deterministic model of the crate `tiering`.
 
 mod ablate;
+mod claims;
 mod rows;
 mod run;
 mod skew;
@@ -22,6 +23,7 @@ pub(crate) fn tier(args: &Tier) -> Result<(), Failure> {
             tiered,
         } => run::run(policy, !no_oracle, tiered),
         Tier::Ablate { from, tiered } => ablate::ablate(from, tiered),
+        Tier::Claims { tiered } => claims::claims(tiered),
         Tier::Skew { out, json } => skew::skew(out.as_deref(), *json),
         Tier::List { json } => list(*json),
     }

@@ -68,9 +68,12 @@ fn told<'a>(conditions: &[Condition<'a>]) -> Vec<Told<'a>> {
 pub(super) fn draw(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, WORKLOAD);
     let told = told(&conditions);
-    let fastest = told
-        .iter()
-        .min_by(|a, b| a.row.p50.unwrap_or(f64::MAX).total_cmp(&b.row.p50.unwrap_or(f64::MAX)))?;
+    let fastest = told.iter().min_by(|a, b| {
+        a.row
+            .p50
+            .unwrap_or(f64::MAX)
+            .total_cmp(&b.row.p50.unwrap_or(f64::MAX))
+    })?;
     let title = format!(
         "{} is the fastest of {}: {}",
         fastest.name,
@@ -78,7 +81,11 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
         phrase::median(fastest.row)
     );
     let mut page = Page::new(&title, WORKLOAD, results, &conditions);
-    page.paragraph(SMALL, MUTED, "Histories are of the first seed, in seconds at full scale.");
+    page.paragraph(
+        SMALL,
+        MUTED,
+        "Histories are of the first seed, in seconds at full scale.",
+    );
     parts(&mut page, &told);
     for (column, heading, unit, factor) in PANELS {
         panel(&mut page, &told, column, heading, unit, factor);
@@ -144,7 +151,10 @@ fn chart(page: &mut Page, lines: Vec<Line>, heading: &str, unit: &str, x_name: &
         let points = lines.iter().flat_map(|line| &line.points);
         points.map(pick).collect()
     };
-    let (xs, ys) = (values(|point| point.0.median), values(|point| point.1.median));
+    let (xs, ys) = (
+        values(|point| point.0.median),
+        values(|point| point.1.median),
+    );
     if xs.len() < 2 {
         return;
     }
@@ -199,7 +209,10 @@ fn histogram(page: &mut Page, told: &[Told<'_>]) {
                 .iter()
                 .enumerate()
                 .filter_map(|(bin, pages)| {
-                    Some((Estimate::exact(bin as f64), Estimate::exact(pages.as_f64()?)))
+                    Some((
+                        Estimate::exact(bin as f64),
+                        Estimate::exact(pages.as_f64()?),
+                    ))
                 })
                 .collect();
             let any = points.iter().any(|(_, pages)| pages.median > 0.0);
@@ -210,7 +223,13 @@ fn histogram(page: &mut Page, told: &[Told<'_>]) {
             })
         })
         .collect();
-    chart(page, lines, "Base pages by bin, at the end", "pages", "bin of the decayed count");
+    chart(
+        page,
+        lines,
+        "Base pages by bin, at the end",
+        "pages",
+        "bin of the decayed count",
+    );
 }
 
 /// The sampler's estimates against the truth, at each cooling.
@@ -218,7 +237,11 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, WORKLOAD);
     let told: Vec<Told<'_>> = told(&conditions)
         .into_iter()
-        .filter(|one| one.history["truths"].as_array().is_some_and(|all| all.len() > 1))
+        .filter(|one| {
+            one.history["truths"]
+                .as_array()
+                .is_some_and(|all| all.len() > 1)
+        })
         .collect();
     let first = told.first()?;
     let last = first.history["truths"].as_array()?.last()?;
@@ -240,7 +263,13 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
             style: style(index),
             points: thin(points(one.history, "truths", index + 1, 100.0)),
         });
-        chart(&mut page, lines.collect(), &one.name, "%", "time since the start, s");
+        chart(
+            &mut page,
+            lines.collect(),
+            &one.name,
+            "%",
+            "time since the start, s",
+        );
     }
     Some(page.finish(results))
 }
@@ -249,19 +278,25 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
 /// not.
 pub(super) fn draw_skew(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, "tier-skew");
-    conditions.first()?;
-    let title = "Sampled thinly, a huge page that is used evenly looks as skewed as one that is not";
-    let mut page = Page::new(title, "tier-skew", results, &conditions);
+    let title = skew_title(&conditions)?;
+    let mut page = Page::new(&title, "tier-skew", results, &conditions);
     let key = "Markers: medians of 400 pages. Bars: their 95 % intervals. The applications of 65 GB \
                that Memtis was measured with have about 0.12 samples a page and cooling, those of \
                12 GB 0.65.";
     page.paragraph(SMALL, MUTED, key);
     for (metric, heading) in [
         ("touched_subpages", "Subpages with a sample"),
-        ("skew_bucket", "Bucket of skewness; pages from the highest down are split"),
+        (
+            "skew_bucket",
+            "Bucket of skewness; pages from the highest down are split",
+        ),
     ] {
         let lines = skew_lines(&conditions, metric);
-        let xs: Vec<f64> = lines.iter().flat_map(|l| &l.points).map(|p| p.0.median).collect();
+        let xs: Vec<f64> = lines
+            .iter()
+            .flat_map(|l| &l.points)
+            .map(|p| p.0.median)
+            .collect();
         let ys: Vec<f64> = lines
             .iter()
             .flat_map(|line| &line.points)
@@ -278,6 +313,20 @@ pub(super) fn draw_skew(results: &Results) -> Option<Scene> {
         });
     }
     Some(page.finish(results))
+}
+
+/// What sampling makes of the page that is used most evenly, where samples are fewest.
+fn skew_title(conditions: &[Condition<'_>]) -> Option<String> {
+    let density = |one: &Condition<'_>| one.number("samples_per_page").unwrap_or(f64::MAX);
+    let active = |one: &Condition<'_>| one.number("active_subpages").unwrap_or(0.0);
+    let evenest = conditions.iter().map(active).fold(0.0, f64::max);
+    let even = conditions.iter().filter(|one| active(one) >= evenest);
+    let thinnest = even.min_by(|a, b| density(a).total_cmp(&density(b)))?;
+    let touched = thinnest.middle("touched_subpages")?.p50?;
+    Some(format!(
+        "At {} samples a page, {touched:.0} of {evenest:.0} subpages that are used alike have one",
+        density(thinnest)
+    ))
 }
 
 fn skew_lines(conditions: &[Condition<'_>], metric: &str) -> Vec<Line> {

@@ -4,7 +4,7 @@
 
 use record::Summary;
 use serde_json::{Value, json};
-use tiering::experiment::Variant;
+use tiering::experiment::{Experiment, Variant};
 use tiering::policy::memtis::DIFFERENCES;
 use tiering::run::Outcome;
 
@@ -24,6 +24,32 @@ const FIGURES: [Figure; 4] = [
     ("migrated", "GB", 1e-9, |outcome| outcome.migrated_bytes),
 ];
 
+/// Rows of a base and of variants of it, and a line of effects for each.
+pub(super) fn compare(
+    experiment: &Experiment,
+    names: &[String],
+    tiered: &Tiered,
+    rows: &mut Rows,
+) -> Result<String, Failure> {
+    let reference = experiment.reference(1)?;
+    let mut before: Vec<Outcome> = Vec::new();
+    let mut table = String::new();
+    for name in names {
+        say(tiered, name);
+        let variant = Variant::parse(name)?;
+        let seeds = 1..=tiered.seeds;
+        let run = |seed| experiment.run_variant(variant, seed, &reference);
+        let outcomes: Vec<Outcome> = seeds.map(run).collect();
+        if before.is_empty() {
+            before.clone_from(&outcomes);
+        }
+        let effects = effects(&before, &outcomes)?;
+        table += &format!("{name:<42} {}\n", text(&effects));
+        rows.add(experiment, name, metrics(&before, &outcomes, &effects))?;
+    }
+    Ok(table)
+}
+
 pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     let experiment = super::experiment(tiered)?;
     let base = Variant::parse(from)?;
@@ -35,23 +61,8 @@ pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     let mut names = vec![from.to_owned(), other.to_owned()];
     names.extend(["no-split", "no-warm"].map(|part| format!("{from}+{part}")));
     names.extend(DIFFERENCES.iter().map(|one| format!("{from}+{}", one.name)));
-    let reference = experiment.reference(1)?;
     let mut rows = Rows::default();
-    let mut before: Vec<Outcome> = Vec::new();
-    let mut table = String::new();
-    for name in names {
-        say(tiered, &name);
-        let variant = Variant::parse(&name)?;
-        let seeds = 1..=tiered.seeds;
-        let run = |seed| experiment.run_variant(variant, seed, &reference);
-        let outcomes: Vec<Outcome> = seeds.map(run).collect();
-        if before.is_empty() {
-            before.clone_from(&outcomes);
-        }
-        let effects = effects(&before, &outcomes)?;
-        table += &format!("{name:<42} {}\n", text(&effects));
-        rows.add(&experiment, &name, metrics(&before, &outcomes, &effects))?;
-    }
+    let table = compare(&experiment, &names, tiered, &mut rows)?;
     if !tiered.json {
         print(&table)?;
     }
@@ -108,10 +119,14 @@ fn text(effects: &[Effect]) -> String {
 
 fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<Metric> {
     let each = |figure: fn(&Outcome) -> f64| Ok(outcomes.iter().map(figure).collect());
-    let pairs = before.iter().zip(outcomes);
-    let relative = pairs
-        .map(|(before, after)| after.seconds / before.seconds)
-        .collect();
+    let relative = |figure: fn(&Outcome) -> f64| {
+        let ratios = before.iter().zip(outcomes).map(|(before, after)| {
+            let ratio = figure(after) / figure(before);
+            let finite = ratio.is_finite().then_some(ratio);
+            finite.ok_or("nothing to compare with")
+        });
+        ratios.collect::<Result<Vec<f64>, _>>()
+    };
     let against: Vec<Value> = effects
         .iter()
         .map(|effect| {
@@ -127,7 +142,12 @@ fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<
     };
     let mut metrics = vec![
         metric("time_ns", "ns", each(|outcome| outcome.seconds * 1e9)),
-        metric("relative_time", "x", Ok(relative)),
+        metric("relative_time", "x", relative(|outcome| outcome.seconds)),
+        metric(
+            "relative_migration",
+            "x",
+            relative(|outcome| outcome.migrated_bytes),
+        ),
         metric(
             "fast_hit_ratio",
             "share",

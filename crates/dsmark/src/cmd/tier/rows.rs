@@ -114,15 +114,24 @@ impl Rows {
 fn line(row: &Row) -> String {
     let named = |key| row.params.get(key).map(ToString::to_string);
     let policy = named("policy").unwrap_or_else(|| {
-        let values = row.params.iter().map(|(key, value)| format!("{key} {value}"));
+        let values = row
+            .params
+            .iter()
+            .map(|(key, value)| format!("{key} {value}"));
         values.collect::<Vec<_>>().join(", ")
     });
     let policy = policy.trim_matches('"');
+    let (factor, unit) = match row.unit.as_str() {
+        "ns" => (1e-9, "s"),
+        "B" => (1e-9, "GB"),
+        unit => (1.0, unit),
+    };
     let value = match (row.p50, row.ci95) {
         (Some(median), Some([low, high])) => {
-            format!("{median:.4} [{low:.4}, {high:.4}] {}", row.unit)
+            let [median, low, high] = [median, low, high].map(|value| value * factor);
+            format!("{median:.3} [{low:.3}, {high:.3}] {unit}")
         }
-        (Some(median), None) => format!("{median:.4} {}", row.unit),
+        (Some(median), None) => format!("{:.3} {unit}", median * factor),
         (None, _) => format!("- ({})", row.reason.as_deref().unwrap_or("absent")),
     };
     format!("{policy:<32} {:<24} {value}\n", row.metric)

@@ -1,6 +1,6 @@
 //! `dsmark tier run`: policies on a workload, over seeds.
 
-use tiering::experiment::{Experiment, POLICIES, Variant};
+use tiering::experiment::{POLICIES, Variant};
 use tiering::run::Outcome;
 
 use super::rows::{Metric, Rows, history, say};
