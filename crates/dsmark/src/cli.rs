@@ -63,8 +63,8 @@ pub(crate) enum Command {
     /// What a tiering policy makes of CXL memory used as a capacity tier, in a model of one host
     #[command(
         subcommand,
-        after_help = "Example:\n  dsmark tier run --policy memtis-paper --workload silo-paper \\\n    \
-            --ratio 1:8 --capacity-tier nvm --seeds 10 --json"
+        after_help = "Example:\n  dsmark tier run --policy memtis-paper,first-touch \\\n    \
+            --workload silo-paper --ratio 1:8 --seeds 10 --json"
     )]
     Tier(Tier),
     /// One host process; started by `run` and `measure`
@@ -256,7 +256,7 @@ pub(crate) enum Tier {
         /// as memtis-paper+raise-only
         #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
         policy: Vec<String>,
-        /// Do not run the oracles: oracle_gap_closed is null then
+        /// Do not run the oracles; the share of their gap that is closed is null then
         #[arg(long)]
         no_oracle: bool,
         #[command(flatten)]

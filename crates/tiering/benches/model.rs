@@ -48,18 +48,23 @@ fn accesses(criterion: &mut Criterion) {
     let count = 1_000_000;
     group.throughput(Throughput::Elements(count));
     group.sample_size(10);
-    let policies: [(&str, fn() -> Box<dyn Policy>); 2] = [
-        ("first-touch", || Box::new(FirstTouch)),
-        ("memtis-kernel", || Box::new(memtis())),
-    ];
-    for (name, policy) in policies {
-        let mut world = mapped(policy());
+    for name in ["first-touch", "memtis-kernel"] {
+        let policy: Box<dyn Policy> = if name == "first-touch" {
+            Box::new(FirstTouch)
+        } else {
+            Box::new(memtis())
+        };
+        let mut world = mapped(policy);
         let mut random = Random::new(7, 7);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for turn in 0..count {
                     let word = random.word();
-                    let span = if word & 3 == 0 { REGIONS } else { REGIONS / 8 };
+                    let span = if word.is_multiple_of(4) {
+                        REGIONS
+                    } else {
+                        REGIONS / 8
+                    };
                     let address = (word >> 8) % (span * HUGE_BYTES);
                     world.access((turn % THREADS) as usize, address, Access::Chase);
                 }

@@ -221,7 +221,7 @@ mod tests {
         let scale = Scale::new(1024, 16).unwrap();
         let pages = |grain| {
             let lines = scale.cache_lines(28_835_840.0, grain);
-            lines as u64 * LINE_BYTES >> scale.page_shift(grain)
+            (lines as u64 * LINE_BYTES) >> scale.page_shift(grain)
         };
         assert_eq!(pages(Grain::Record), pages(Grain::Stream));
     }

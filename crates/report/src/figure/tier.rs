@@ -280,9 +280,8 @@ pub(super) fn draw_skew(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, "tier-skew");
     let title = skew_title(&conditions)?;
     let mut page = Page::new(&title, "tier-skew", results, &conditions);
-    let key = "Markers: medians of 400 pages. Bars: their 95 % intervals. The applications of 65 GB \
-               that Memtis was measured with have about 0.12 samples a page and cooling, those of \
-               12 GB 0.65.";
+    let key = "Markers: medians. Bars: their 95 % intervals. The applications of 65 GB that Memtis \
+               was measured with have about 0.12 samples a page and cooling, those of 12 GB 0.65.";
     page.paragraph(SMALL, MUTED, key);
     for (metric, heading) in [
         ("touched_subpages", "Subpages with a sample"),

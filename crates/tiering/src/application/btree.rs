@@ -154,7 +154,7 @@ impl Tree {
         (middle, right)
     }
 
-    /// The nodes from the root to a leaf with the slot taken in each, and the record if it is there.
+    /// The nodes from the root to a leaf with the slot taken in each; the record if it is there.
     fn find(&self, key: u32, mut visit: impl FnMut(u32, usize)) -> Option<u32> {
         let mut at = self.root;
         loop {

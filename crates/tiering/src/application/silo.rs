@@ -6,8 +6,9 @@
 //! order is key order. A tuple takes 128 bytes (100 and a header), a leaf of 15 keys 320: 60 GB
 //! at full scale, against 59.5 GB reported. The keys are dense, so the index is computed, not
 //! stored: what a bulk load leaves.
-//! The published lookups are said to touch 5 to 15 % of a huge page's subpages. The generator of the
-//! artifact cannot do that: its rank is the key, so hot keys are neighbours. Hence three generators.
+//! The published lookups are said to touch 5 to 15 % of a huge page's subpages. The generator of
+//! the artifact cannot do that: its rank is the key, so hot keys are neighbours. Hence three
+//! generators.
 
 use super::{Application, Phase, Step};
 use crate::machine::Area;
@@ -170,8 +171,8 @@ impl Silo {
     }
 }
 
-/// The subpage of a key under `silo-paper`: hot ones are an arithmetic sequence with an odd step, so
-/// that they are distinct and lie anywhere.
+/// The subpage of a key under `silo-paper`: hot ones are an arithmetic sequence with an odd step,
+/// so that they are distinct and lie anywhere.
 fn subpage(region: u64, random: &mut Random) -> u64 {
     let subpages = u64::from(SUBPAGES);
     let (step, first) = (mix(region) | 1, mix(!region));

@@ -318,7 +318,9 @@ mod tests {
     proptest! {
         /// Whatever is done to them, pages are neither lost nor doubled.
         #[test]
-        fn pages_are_conserved(steps in prop::collection::vec((0_u8..5, 0_u32..4, 0_u32..512), 60)) {
+        fn pages_are_conserved(
+            steps in prop::collection::vec((0_u8..5, 0_u32..4, 0_u32..512), 60)
+        ) {
             let mut pages = Pages::default();
             pages.declare(0, 4, true, 0);
             for (what, region, offset) in steps {

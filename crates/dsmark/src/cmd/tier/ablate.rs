@@ -2,6 +2,8 @@
 //!
 //! Effects are paired by seed: the same workload and the same sampler phase with and without.
 
+use std::fmt::Write as _;
+
 use record::Summary;
 use serde_json::{Value, json};
 use tiering::experiment::{Experiment, Variant};
@@ -44,7 +46,8 @@ pub(super) fn compare(
             before.clone_from(&outcomes);
         }
         let effects = effects(&before, &outcomes)?;
-        table += &format!("{name:<42} {}\n", text(&effects));
+        // Nothing keeps a string from growing.
+        let _ = writeln!(table, "{name:<42} {}", text(&effects));
         rows.add(experiment, name, metrics(&before, &outcomes, &effects))?;
     }
     Ok(table)

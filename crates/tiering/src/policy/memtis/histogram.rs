@@ -231,8 +231,7 @@ mod tests {
             let saturated = total >= 65_534;
             assert_eq!(bin(total / 2) == shifted, !top || saturated, "{total}");
         }
-        let mut histogram = Histogram::default();
-        histogram.0 = std::array::from_fn(|bin| 1 << bin);
+        let mut histogram = Histogram(std::array::from_fn(|bin| 1 << bin));
         histogram.shift();
         assert_eq!(histogram.0[0], 1 + 2);
         assert_eq!(histogram.0[14], 1 << 15);

@@ -163,7 +163,9 @@ mod tests {
             active,
         };
         let pages = [Page::Base(3), Page::Huge(1), Page::Base(5)];
-        pages.iter().for_each(|&page| lists.put(page, which(false)));
+        for page in pages {
+            lists.put(page, which(false));
+        }
         assert_eq!(lists.pages(which(false)), 514);
         assert_eq!(lists.oldest(which(false)), Some(Page::Base(3)));
         lists.put(Page::Base(3), which(true));

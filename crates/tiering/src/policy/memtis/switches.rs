@@ -18,7 +18,8 @@ pub struct Difference {
 }
 
 macro_rules! differences {
-    ($($switch:ident $name:literal ($paper:literal, $kernel:literal) $off:literal => $on:literal;)+) => {
+    ($($switch:ident $name:literal ($paper:literal, $kernel:literal)
+        $off:literal => $on:literal;)+) => {
         /// A difference between the paper and the kernel.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Switch { $(#[doc = $on] $switch,)+ }
