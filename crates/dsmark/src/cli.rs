@@ -80,6 +80,13 @@ pub(crate) enum Command {
     /// Print every row of a results directory; write its page, figures and rows.csv again
     #[command(after_help = "Example:\n  dsmark report results/monday")]
     Report(Report),
+    /// What a tiering policy makes of CXL memory used as a capacity tier, in a model of one host
+    #[command(
+        subcommand,
+        after_help = "Example:\n  dsmark tier run --policy memtis-paper,first-touch \\\n    \
+            --workload silo-paper --ratio 1:8 --seeds 10 --json"
+    )]
+    Tier(Tier),
     /// One host process; started by `run` and `measure`
     #[command(hide = true)]
     Host,
@@ -244,6 +251,93 @@ pub(crate) struct Verify {
     /// One JSON object a claim
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is tiered, and how; the same for `tier run` and `tier ablate`.
+#[derive(Debug, Args)]
+pub(crate) struct Tiered {
+    /// The workload; `dsmark tier list` names all
+    #[arg(long, value_name = "NAME", default_value = "silo-paper")]
+    pub(crate) workload: String,
+    /// Sizes of the tiers, fast to capacity; together they are the workload's footprint
+    #[arg(long, value_name = "FAST:CAPACITY", default_value = "1:8")]
+    pub(crate) ratio: String,
+    /// What the capacity tier is: nvm, cxl-emulated, cxl-200, cxl-270 or cxl-400
+    #[arg(long, value_name = "NAME", default_value = "nvm")]
+    pub(crate) capacity_tier: String,
+    /// Trials of each policy; seeds are counted from 1
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seeds: u64,
+    /// How far bytes and page sizes are scaled down; by default what suits the workload
+    #[arg(long, value_name = "SIZE:GEOMETRY")]
+    pub(crate) scale: Option<String>,
+    /// Directory for results; it must be new or empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Rows as JSON, one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tier {
+    /// Run policies on a workload
+    #[command(
+        after_help = "Example:\n  dsmark tier run --policy memtis-kernel,first-touch \\\n    \
+        --workload btree --ratio 1:16 --seeds 10"
+    )]
+    Run {
+        /// Policies, separated by commas. Memtis takes `+no-split`, `+no-warm` and switches, such
+        /// as memtis-paper+raise-only
+        #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
+        policy: Vec<String>,
+        /// Do not run the oracles; the share of their gap that is closed is null then
+        #[arg(long)]
+        no_oracle: bool,
+        #[command(flatten)]
+        tiered: Tiered,
+    },
+    /// Turn each difference between Memtis's paper and its kernel alone
+    #[command(
+        after_help = "Example:\n  dsmark tier ablate --workload silo-paper --seeds 10 --json"
+    )]
+    Ablate {
+        /// The personality that every other differs from by one switch
+        #[arg(long, value_name = "NAME", default_value = "memtis-paper")]
+        from: String,
+        #[command(flatten)]
+        tiered: Tiered,
+    },
+    /// Run what the claims on tiering are about: splitting and the warm set, on Silo and a B-tree
+    /// at three ratios
+    #[command(
+        after_help = "Example:\n  dsmark tier claims --seeds 10 --out results/tier-claims\n  \
+        dsmark verify results/tier-claims --claims artifact/tier-claims.toml"
+    )]
+    Claims {
+        #[command(flatten)]
+        tiered: Tiered,
+    },
+    /// What sampling makes of huge pages that are used evenly, and of such that are not
+    #[command(after_help = "Example:\n  dsmark tier skew --out results/skew")]
+    Skew {
+        /// Directory for results; it must be new or empty
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Rows as JSON, one a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// List policies, workloads, capacity tiers, switches, and the source of each constant
+    #[command(after_help = "Example:\n  dsmark tier list --json")]
+    List {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

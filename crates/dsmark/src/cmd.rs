@@ -12,6 +12,7 @@ mod region;
 mod replay;
 mod report;
 mod run;
+mod tier;
 mod verify;
 
 use crate::cli::Command;
@@ -32,6 +33,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Pod(args) => pod::pod(&args),
         Command::Verify(args) => verify::verify(&args),
         Command::Report(args) => report::report(&args),
+        Command::Tier(args) => tier::tier(&args),
         Command::Host => host::host(),
     }
 }

@@ -13,6 +13,7 @@ mod palette;
 pub(crate) mod primitive;
 pub(crate) mod ruler;
 mod scene;
+mod tier;
 pub(crate) mod visibility;
 
 use std::fs;
@@ -50,12 +51,15 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 5] = [
+const FIGURES: [(&str, Draw); 8] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
     ("primitive.svg", primitive::draw),
     ("visibility.svg", visibility::draw),
+    ("tier.svg", tier::draw),
+    ("tier_truth.svg", tier::draw_truth),
+    ("tier_skew.svg", tier::draw_skew),
 ];
 
 /// A figure, drawn: a file's name, its title and its content.

@@ -1,0 +1,117 @@
+//! `dsmark tier`: policies for two memory tiers, in the deterministic model of the crate `tiering`.
+
+mod ablate;
+mod claims;
+mod rows;
+mod run;
+mod skew;
+
+use serde_json::{Value, json};
+use tiering::experiment::{Experiment, POLICIES, WORKLOADS};
+use tiering::policy::memtis::DIFFERENCES;
+use tiering::preset::{self, CapacityTier};
+
+use crate::cli::{Tier, Tiered};
+use crate::failure::Failure;
+use crate::out::print;
+
+pub(crate) fn tier(args: &Tier) -> Result<(), Failure> {
+    match args {
+        Tier::Run {
+            policy,
+            no_oracle,
+            tiered,
+        } => run::run(policy, !no_oracle, tiered),
+        Tier::Ablate { from, tiered } => ablate::ablate(from, tiered),
+        Tier::Claims { tiered } => claims::claims(tiered),
+        Tier::Skew { out, json } => skew::skew(out.as_deref(), *json),
+        Tier::List { json } => list(*json),
+    }
+}
+
+/// What was typed, as an experiment.
+fn experiment(tiered: &Tiered) -> Result<Experiment, Failure> {
+    let named = |tier: &&CapacityTier| tier.name() == tiered.capacity_tier;
+    let known = CapacityTier::ALL.map(CapacityTier::name);
+    let capacity_tier = CapacityTier::ALL.iter().find(named).ok_or_else(|| {
+        let near = workload::nearest(&tiered.capacity_tier, known.into_iter());
+        Failure::usage(format!(
+            "no capacity tier {:?}{}; there are {}",
+            tiered.capacity_tier,
+            workload::suggestion(near.as_deref()),
+            known.join(", ")
+        ))
+    })?;
+    if tiered.seeds == 0 {
+        return Err(Failure::usage("--seeds 0 runs nothing; give at least 1"));
+    }
+    let experiment = Experiment {
+        workload: tiered.workload.clone(),
+        ratio: tiered.ratio.parse()?,
+        capacity_tier: *capacity_tier,
+        scale: tiered.scale.as_deref().map(str::parse).transpose()?,
+    };
+    experiment.effective_scale()?;
+    Ok(experiment)
+}
+
+fn list(as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(&format!("{}\n", object()));
+    }
+    let mut lines = vec!["policies".to_owned()];
+    let named = |(name, about): &(&str, &str)| format!("  {name:<18} {about}");
+    lines.extend(POLICIES.iter().map(named));
+    lines.push("workloads".into());
+    lines.extend(WORKLOADS.iter().map(named));
+    lines.push("switches of Memtis, off: as the paper says, on: as its kernel does".into());
+    for difference in DIFFERENCES {
+        let arms = format!("{} => {}", difference.off, difference.on);
+        lines.push(format!("  {:<22} {arms}", difference.name));
+    }
+    lines.push("constants".into());
+    for (section, key, value, source) in constants() {
+        lines.push(format!("  {section}.{key} = {value}  ({source})"));
+    }
+    print(&(lines.join("\n") + "\n"))
+}
+
+fn object() -> Value {
+    let named = |(name, about): &(&str, &str)| json!({"name": name, "about": about});
+    let switches = DIFFERENCES.iter().map(|difference| {
+        json!({"name": difference.name, "off": difference.off, "on": difference.on,
+            "paper": difference.paper, "kernel": difference.kernel})
+    });
+    let constants = constants().into_iter().map(|(section, key, value, source)| {
+        json!({"section": section, "key": key, "value": value, "source": source})
+    });
+    json!({
+        "policies": POLICIES.iter().map(named).collect::<Vec<_>>(),
+        "workloads": WORKLOADS.iter().map(named).collect::<Vec<_>>(),
+        "capacity_tiers": CapacityTier::ALL.map(CapacityTier::name),
+        "switches": switches.collect::<Vec<_>>(),
+        "constants": constants.collect::<Vec<_>>(),
+    })
+}
+
+/// Every constant with the section of its file and its source.
+fn constants() -> Vec<(&'static str, &'static str, String, String)> {
+    let machine = preset::machine();
+    let memtis = preset::memtis();
+    let mut sections = vec![
+        ("cpu", machine.cpu.constants()),
+        ("kernel", machine.kernel.constants()),
+        ("fast", machine.fast.constants()),
+    ];
+    for tier in CapacityTier::ALL {
+        sections.push((tier.name(), machine.capacity(tier).constants()));
+    }
+    sections.push(("memtis", memtis.constants()));
+    let flat = sections.into_iter().flat_map(|(section, constants)| {
+        let named = move |(key, value, source): (&'static str, String, &str)| {
+            (section, key, value, source.to_owned())
+        };
+        constants.into_iter().map(named)
+    });
+    flat.collect()
+}

@@ -1,0 +1,476 @@
+//! Experiments: workloads and policies by name, bounds, the ablation of Memtis's switches.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::application::Application;
+use crate::application::btree::{Btree, Tree};
+use crate::application::graph500::{Graph, Graph500};
+use crate::application::silo::{Keys, Silo};
+use crate::application::synthetic::{Pattern, Synthetic};
+use crate::machine::Setup;
+use crate::policy::memtis::{DIFFERENCES, Features, Memtis, Switch, Switches};
+use crate::policy::{
+    AllCapacity, AllFast, FirstTouch, Interleave, OracleDynamic, OracleStatic, Policy, Profile,
+};
+use crate::preset::{self, CapacityTier, MachinePreset, MemtisPreset};
+use crate::run::{Outcome, Trial};
+use crate::scale::{Grain, Scale, ScaleError};
+
+/// Workloads, each with what it is. Where a number is given, it is a percentage and may be another.
+pub const WORKLOADS: [(&str, &str); 15] = [
+    (
+        "silo-paper",
+        "Silo, keys as the paper describes: 10 % of each huge page's subpages hot",
+    ),
+    ("silo-ycsb", "Silo, YCSB-C: Zipf 0.99, scrambled"),
+    (
+        "silo-artifact",
+        "Silo, keys of the artifact: Zipf 0.5, rank as key",
+    ),
+    (
+        "btree",
+        "B-tree of 157 million pairs, uniform finds, slabs that bloat huge pages",
+    ),
+    (
+        "graph500",
+        "Graph500, scale 27, edge factor 15, 64 searches",
+    ),
+    ("gups-hot", "random updates, 90 % in a third of the memory"),
+    ("s1-onehot", "95 % of accesses in 1 GB of 32 GB"),
+    ("phase-flip", "a hot tenth that jumps every 200 s"),
+    (
+        "skew-in-huge:10",
+        "that many percent of each huge page's subpages are hot",
+    ),
+    (
+        "zero-bloat:75",
+        "that many percent of each huge page are never written",
+    ),
+    (
+        "alloc-churn",
+        "a hot tenth, and scratch memory freed every 5 s",
+    ),
+    ("store-heavy", "a tenth hot by loads, another by stores"),
+    (
+        "stream-over-hot",
+        "a hot tenth under a stream over all memory",
+    ),
+    (
+        "multi-tenant",
+        "two tenants share the fast tier: a hot tenth, and uniform",
+    ),
+    (
+        "bw-antagonist:50",
+        "gups-hot while another program takes that much of the fast tier",
+    ),
+];
+
+/// Policies, each with what it is.
+pub const POLICIES: [(&str, &str); 8] = [
+    ("memtis-paper", "Memtis as described"),
+    ("memtis-kernel", "Memtis as coded"),
+    ("all-fast", "bound: a fast tier that holds everything"),
+    (
+        "all-capacity",
+        "bound: nothing in the fast tier; the reference of published figures",
+    ),
+    ("first-touch", "bound: the fast tier until it is full"),
+    (
+        "interleave",
+        "bound: pages alternate in the ratio of the tiers",
+    ),
+    (
+        "oracle-static",
+        "bound: the best of two placements by true heat, huge or base pages",
+    ),
+    (
+        "oracle-dynamic",
+        "bound: placement by the future heat of each of 16 parts, where it pays",
+    ),
+];
+
+/// A name or a number that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ExperimentError {
+    /// No such workload.
+    #[error("no workload {0:?}; `dsmark tier list` names them")]
+    Workload(String),
+    /// No such policy.
+    #[error("no policy {0:?}; `dsmark tier list` names them")]
+    Policy(String),
+    /// No such switch.
+    #[error("no switch {0:?}; `dsmark tier list` names them")]
+    Switch(String),
+    /// Not two positive numbers.
+    #[error("ratio {0:?}: write FAST:CAPACITY, such as 1:8")]
+    Ratio(String),
+    /// A scale that does not suit.
+    #[error(transparent)]
+    Scale(#[from] ScaleError),
+}
+
+/// The sizes of the tiers: fast to capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio {
+    fast: u32,
+    capacity: u32,
+}
+
+impl Ratio {
+    /// Fast to capacity.
+    pub fn new(fast: u32, capacity: u32) -> Self {
+        Self { fast, capacity }
+    }
+
+    /// The fast tier's share of the footprint.
+    pub fn fast_share(self) -> f64 {
+        f64::from(self.fast) / f64::from(self.fast + self.capacity)
+    }
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.fast, self.capacity)
+    }
+}
+
+impl std::str::FromStr for Ratio {
+    type Err = ExperimentError;
+
+    fn from_str(text: &str) -> Result<Self, ExperimentError> {
+        let parts = text.split_once(':');
+        let parts =
+            parts.and_then(|(fast, capacity)| Some((fast.parse().ok()?, capacity.parse().ok()?)));
+        match parts {
+            Some((fast, capacity)) if fast > 0 && capacity > 0 => Ok(Self { fast, capacity }),
+            _ => Err(ExperimentError::Ratio(text.to_owned())),
+        }
+    }
+}
+
+/// A variant of Memtis: a personality, some switches the other way, some parts left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// The differences between paper and kernel.
+    pub switches: Switches,
+    /// What takes part.
+    pub features: Features,
+}
+
+impl Variant {
+    /// From `memtis-paper` or `memtis-kernel`, followed by any number of `+no-split`, `+no-warm`
+    /// and names of switches, which turn the other way.
+    ///
+    /// # Errors
+    /// No such policy, or no such switch.
+    pub fn parse(name: &str) -> Result<Self, ExperimentError> {
+        let mut words = name.split('+');
+        let switches = match words.next() {
+            Some("memtis-paper") => Switches::paper(),
+            Some("memtis-kernel") => Switches::kernel(),
+            _ => return Err(ExperimentError::Policy(name.to_owned())),
+        };
+        let mut variant = Self {
+            switches,
+            features: Features::ALL,
+        };
+        for word in words {
+            match word {
+                "no-split" => variant.features.split = false,
+                "no-warm" => variant.features.warm = false,
+                _ => variant.switches = variant.switches.flipped(switch(word)?),
+            }
+        }
+        Ok(variant)
+    }
+}
+
+/// What to run, but for policy and seed.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// By name.
+    pub workload: String,
+    /// Of the footprint.
+    pub ratio: Ratio,
+    /// What the capacity tier is.
+    pub capacity_tier: CapacityTier,
+    /// How far scaled down; by default what suits the workload.
+    pub scale: Option<Scale>,
+}
+
+impl Default for Experiment {
+    fn default() -> Self {
+        Self {
+            workload: "silo-paper".into(),
+            ratio: Ratio::new(1, 8),
+            capacity_tier: CapacityTier::Nvm,
+            scale: None,
+        }
+    }
+}
+
+/// The data that a workload needs and that no seed changes: built once.
+#[derive(Clone, Debug)]
+enum Prepared {
+    Silo(Keys),
+    Btree(Arc<Tree>),
+    Graph(Arc<Graph>),
+    Synthetic(Pattern),
+}
+
+/// Constants, data, and what every policy is held against.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    machine: MachinePreset,
+    memtis: MemtisPreset,
+    /// The scale of all its runs.
+    pub scale: Scale,
+    prepared: Prepared,
+    /// All in the capacity tier, with huge pages.
+    pub all_capacity: Outcome,
+    /// All in the fast tier.
+    pub all_fast: Outcome,
+    /// Base pages of the fast tier.
+    pub fast_pages: u64,
+}
+
+impl Experiment {
+    /// The scale that is used.
+    ///
+    /// # Errors
+    /// No such workload, or a scale that does not suit it.
+    pub fn effective_scale(&self) -> Result<Scale, ExperimentError> {
+        let grain = grain(&self.workload)?;
+        let scale = match (self.scale, grain) {
+            (Some(scale), _) => scale,
+            (None, Grain::Record) => Scale::new(4096, 64)?,
+            (None, Grain::Stream) => Scale::new(2048, 16)?,
+        };
+        Ok(scale.suits(grain)?)
+    }
+
+    /// Runs both ends and measures the footprint.
+    ///
+    /// # Errors
+    /// No such workload, or a scale that does not suit it.
+    pub fn reference(&self, seed: u64) -> Result<Reference, ExperimentError> {
+        let scale = self.effective_scale()?;
+        let prepared = prepare(&self.workload, scale)?;
+        let machine = preset::machine();
+        let all_capacity = self.trial(
+            &machine,
+            &prepared,
+            scale,
+            0,
+            seed,
+            Box::new(AllCapacity),
+            false,
+        );
+        let all_fast = self.trial(
+            &machine,
+            &prepared,
+            scale,
+            u64::MAX,
+            seed,
+            Box::new(AllFast),
+            false,
+        );
+        let footprint = all_capacity.setup_pages as f64;
+        Ok(Reference {
+            machine,
+            memtis: preset::memtis(),
+            scale,
+            prepared,
+            fast_pages: (footprint * self.ratio.fast_share()).round() as u64,
+            all_capacity,
+            all_fast,
+        })
+    }
+
+    /// Runs a policy.
+    ///
+    /// # Errors
+    /// No such policy.
+    pub fn run(
+        &self,
+        policy: &str,
+        seed: u64,
+        reference: &Reference,
+    ) -> Result<Outcome, ExperimentError> {
+        let run = |policy: Box<dyn Policy>| self.under(policy, seed, reference, false);
+        let share = self.ratio.fast_share();
+        Ok(match policy {
+            "all-fast" => self.end(u64::MAX, seed, reference, Box::new(AllFast)),
+            "all-capacity" => self.end(0, seed, reference, Box::new(AllCapacity)),
+            "first-touch" => run(Box::new(FirstTouch)),
+            "interleave" => run(Box::new(Interleave::new(share))),
+            "oracle-static" => {
+                let profile = self.profile(seed, reference);
+                let fits = reference.fast_pages;
+                let huge = run(Box::new(OracleStatic::new(&profile, fits, true)));
+                let base = run(Box::new(OracleStatic::new(&profile, fits, false)));
+                faster(huge, base)
+            }
+            "oracle-dynamic" => {
+                let profile = self.profile(seed, reference);
+                let fits = reference.fast_pages;
+                // Never moving is one of its choices.
+                let fixed = run(Box::new(OracleStatic::new(&profile, fits, true)));
+                faster(run(Box::new(OracleDynamic::new(&profile, fits))), fixed)
+            }
+            _ => {
+                let variant = Variant::parse(policy)?;
+                self.run_variant(variant, seed, reference)
+            }
+        })
+    }
+
+    /// The measured seconds of the fastest of the oracles.
+    pub fn oracle_seconds(&self, seed: u64, reference: &Reference) -> f64 {
+        let profile = self.profile(seed, reference);
+        let fits = reference.fast_pages;
+        let oracles: [Box<dyn Policy>; 3] = [
+            Box::new(OracleStatic::new(&profile, fits, true)),
+            Box::new(OracleStatic::new(&profile, fits, false)),
+            Box::new(OracleDynamic::new(&profile, fits)),
+        ];
+        let seconds = oracles.map(|oracle| self.under(oracle, seed, reference, false).seconds);
+        seconds.into_iter().fold(f64::INFINITY, f64::min)
+    }
+
+    /// Runs a variant of Memtis.
+    pub fn run_variant(&self, variant: Variant, seed: u64, reference: &Reference) -> Outcome {
+        let setup = self.setup(reference.scale, reference.fast_pages, seed);
+        let tenants = match reference.prepared {
+            Prepared::Synthetic(pattern) => Synthetic::tenants(pattern),
+            _ => 1,
+        };
+        let Variant { switches, features } = variant;
+        let memtis = Memtis::new(&reference.memtis, &setup, switches, features, tenants);
+        self.under(Box::new(memtis), seed, reference, false)
+    }
+
+    /// True heat, by a run that never moves a page.
+    fn profile(&self, seed: u64, reference: &Reference) -> Profile {
+        self.under(Box::new(FirstTouch), seed, reference, true)
+            .profile
+    }
+
+    fn under(
+        &self,
+        policy: Box<dyn Policy>,
+        seed: u64,
+        reference: &Reference,
+        profile: bool,
+    ) -> Outcome {
+        let (preset, prepared) = (&reference.machine, &reference.prepared);
+        let fast_pages = reference.fast_pages;
+        self.trial(
+            preset,
+            prepared,
+            reference.scale,
+            fast_pages,
+            seed,
+            policy,
+            profile,
+        )
+    }
+
+    fn end(&self, pages: u64, seed: u64, of: &Reference, policy: Box<dyn Policy>) -> Outcome {
+        self.trial(
+            &of.machine,
+            &of.prepared,
+            of.scale,
+            pages,
+            seed,
+            policy,
+            false,
+        )
+    }
+
+    fn setup(&self, scale: Scale, fast_pages: u64, seed: u64) -> Setup {
+        Setup {
+            scale,
+            grain: grain(&self.workload).unwrap_or(Grain::Record),
+            capacity_tier: self.capacity_tier,
+            fast_pages,
+            seed,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of a trial, assembled here only
+    fn trial(
+        &self,
+        preset: &MachinePreset,
+        prepared: &Prepared,
+        scale: Scale,
+        fast_pages: u64,
+        seed: u64,
+        policy: Box<dyn Policy>,
+        profile: bool,
+    ) -> Outcome {
+        let trial = Trial {
+            preset,
+            setup: self.setup(scale, fast_pages, seed),
+            application: application(prepared, scale, seed),
+            policy,
+            profile,
+        };
+        trial.run()
+    }
+}
+
+fn faster(one: Outcome, other: Outcome) -> Outcome {
+    if other.seconds < one.seconds {
+        other
+    } else {
+        one
+    }
+}
+
+/// The switch of a name.
+///
+/// # Errors
+/// No such switch.
+pub fn switch(name: &str) -> Result<Switch, ExperimentError> {
+    let found = DIFFERENCES
+        .iter()
+        .find(|difference| difference.name == name);
+    let found = found.ok_or_else(|| ExperimentError::Switch(name.to_owned()))?;
+    Ok(found.switch)
+}
+
+fn grain(workload: &str) -> Result<Grain, ExperimentError> {
+    match workload {
+        "graph500" | "stream-over-hot" => Ok(Grain::Stream),
+        "silo-paper" | "silo-ycsb" | "silo-artifact" | "btree" => Ok(Grain::Record),
+        _ if Pattern::parse(workload).is_some() => Ok(Grain::Record),
+        _ => Err(ExperimentError::Workload(workload.to_owned())),
+    }
+}
+
+fn prepare(workload: &str, scale: Scale) -> Result<Prepared, ExperimentError> {
+    Ok(match workload {
+        "silo-paper" => Prepared::Silo(Keys::Paper),
+        "silo-ycsb" => Prepared::Silo(Keys::Ycsb),
+        "silo-artifact" => Prepared::Silo(Keys::Artifact),
+        "btree" => Prepared::Btree(Arc::new(Tree::scaled(scale))),
+        "graph500" => Prepared::Graph(Arc::new(Graph::scaled(scale))),
+        _ => {
+            let pattern = Pattern::parse(workload);
+            let unknown = || ExperimentError::Workload(workload.to_owned());
+            Prepared::Synthetic(pattern.ok_or_else(unknown)?)
+        }
+    })
+}
+
+fn application(prepared: &Prepared, scale: Scale, seed: u64) -> Box<dyn Application> {
+    match prepared {
+        Prepared::Silo(keys) => Box::new(Silo::new(scale, *keys, seed)),
+        Prepared::Btree(tree) => Box::new(Btree::new(Arc::clone(tree), scale, seed)),
+        Prepared::Graph(graph) => Box::new(Graph500::new(Arc::clone(graph), seed)),
+        Prepared::Synthetic(pattern) => Box::new(Synthetic::new(*pattern, scale, seed)),
+    }
+}

@@ -1,0 +1,71 @@
+//! The last-level cache: what it absorbs, no sampler of misses sees.
+
+use super::tlb::spread;
+
+const WAYS: usize = 8;
+
+/// A hashed set-associative cache of line numbers, least recently used out.
+#[derive(Clone, Debug)]
+pub(super) struct Cache {
+    /// Line number times two, plus one if dirty.
+    sets: Vec<[u32; WAYS]>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// What a lookup found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    Hit,
+    /// Fetched, and nothing was written back.
+    Miss,
+    /// Fetched over a dirty line, which goes back to memory.
+    Evicted(u32),
+}
+
+impl Cache {
+    pub(super) fn new(lines: usize) -> Self {
+        Self {
+            sets: vec![[NONE; WAYS]; lines.div_ceil(WAYS).max(1)],
+        }
+    }
+
+    /// Looks a line up and fetches it if absent; a store makes it dirty.
+    #[inline]
+    pub(super) fn touch(&mut self, line: u32, store: bool) -> Lookup {
+        let index = (spread(line) * self.sets.len() as u64) >> 32;
+        let set = &mut self.sets[index as usize];
+        // Every way moves down by one until the line is found, or the last one falls out.
+        let first = line << 1 | u32::from(store);
+        let mut victim = first;
+        for way in set.iter_mut() {
+            std::mem::swap(way, &mut victim);
+            if victim >> 1 == line {
+                set[0] |= victim & 1;
+                return Lookup::Hit;
+            }
+        }
+        if victim & 1 == 1 && victim != NONE {
+            Lookup::Evicted(victim >> 1)
+        } else {
+            Lookup::Miss
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dirty_line_is_written_back_once() {
+        let mut cache = Cache::new(WAYS);
+        assert_eq!(cache.touch(0, true), Lookup::Miss);
+        for line in 1..WAYS as u32 {
+            assert_eq!(cache.touch(line, false), Lookup::Miss);
+        }
+        assert_eq!(cache.touch(100, false), Lookup::Evicted(0));
+        assert_eq!(cache.touch(101, false), Lookup::Miss); // line 1 was clean
+        assert_eq!(cache.touch(100, false), Lookup::Hit);
+    }
+}
