@@ -51,7 +51,7 @@ pub use desk::Desk;
 pub use header::{Header, HostState, RunState};
 pub use heart::{Heart, HeartRates};
 pub use mailbox::{Mailbox, Receiver, Sender};
-pub use peterson::{Contender, Peterson};
 pub use patience::Patience;
+pub use peterson::{Contender, Peterson};
 pub use rendezvous::{Identity, JoinError, join};
 pub use seqlock::{SeqLock, SeqReader, SeqWriter};
