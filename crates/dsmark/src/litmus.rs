@@ -19,10 +19,10 @@ use std::collections::BTreeSet;
 use check::WriteMode;
 use check::litmus::stress::{Stress, Tally, never_seen_bound};
 use check::litmus::{FILES, find};
-use fabric::{Arena, Gone, HostAtomics, Pod, Port, Slice};
+use fabric::{Arena, Gone, HostAtomics, Pod, Port, Slice, nearest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload, nearest};
+use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 /// Its knobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,11 +34,11 @@ fn experiment(tiered: &Tiered) -> Result<Experiment, Failure> {
     let named = |tier: &&CapacityTier| tier.name() == tiered.capacity_tier;
     let known = CapacityTier::ALL.map(CapacityTier::name);
     let capacity_tier = CapacityTier::ALL.iter().find(named).ok_or_else(|| {
-        let near = workload::nearest(&tiered.capacity_tier, known.into_iter());
+        let near = fabric::nearest(&tiered.capacity_tier, known.into_iter());
         Failure::usage(format!(
             "no capacity tier {:?}{}; there are {}",
             tiered.capacity_tier,
-            workload::suggestion(near.as_deref()),
+            fabric::suggestion(near.as_deref()),
             known.join(", ")
         ))
     })?;

@@ -187,6 +187,7 @@ fn blank(workload: &str, params: Map<String, Value>) -> Row {
         reason: None,
         trial: 0,
         counters: None,
+        lane: None,
     }
 }
 
