@@ -121,3 +121,23 @@ fn the_mailbox() {
 fn the_barrier() {
     hold(&["barrier/epoch", "barrier/epoch-2-lanes"], 200_000);
 }
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes minutes without optimization")]
+fn the_lock() {
+    hold(&["lock/peterson"], 2_000_000);
+}
+
+/// Bounded where there are too many states; nothing is found.
+#[test]
+fn the_others_pass_within_bounds() {
+    let budget = Budget {
+        states: 20_000,
+        twins: false,
+        ..Budget::default()
+    };
+    for subject in subjects::all() {
+        let record = survey(&*subject, budget).record;
+        assert_eq!(record.finding, None, "{}", record.name);
+    }
+}
