@@ -125,14 +125,14 @@ fn the_barrier() {
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimization")]
 fn the_lock() {
-    hold(&["lock/peterson"], 2_000_000);
+    hold(&["lock/peterson"], 300_000);
 }
 
 /// Bounded where there are too many states; nothing is found.
 #[test]
 fn the_others_pass_within_bounds() {
     let budget = Budget {
-        states: 20_000,
+        states: 5_000,
         twins: false,
         ..Budget::default()
     };
