@@ -209,7 +209,8 @@ impl<'l> Script<'l> {
         let mut node = pause;
         while node != NONE {
             let it = self.node(lane, node);
-            if matches!(&it.what, What::Op(wait) if wait.ask == Ask::Wait && wait.caller == op.caller)
+            if let What::Op(wait) = &it.what
+                && (wait.ask, wait.caller) == (Ask::Wait, op.caller)
             {
                 return Some(node);
             }
