@@ -30,6 +30,9 @@ const LONGEST_CHAIN: usize = 100_000;
 /// Turns that a wait with a memory may take although it has seen the same as in the turn before.
 const IDLE_TURNS: u32 = 2;
 
+/// Turns of a wait that are tested on what was known below it before they were found.
+const TESTED_TURNS: u32 = 4;
+
 /// Leaves below a wait that a newly found turn is tested on.
 const TESTED_LEAVES: usize = 32;
 
@@ -73,8 +76,8 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default)]
 struct Tree {
     nodes: Vec<Node>,
-    /// The first folded pause of each wait.
-    turns: HashMap<u32, u32>,
+    /// The first folded pause of each wait, and how many were folded.
+    turns: HashMap<u32, (u32, u32)>,
 }
 
 /// A lane that was run twice with the same results and did not do the same.
@@ -183,8 +186,11 @@ impl<'l> Script<'l> {
             self.trees[lane].nodes[node as usize]
                 .next
                 .push((answer, head));
-            self.trees[lane].turns.entry(wait).or_insert(node);
-            self.test_turn(lane, wait, node);
+            let turns = self.trees[lane].turns.entry(wait).or_insert((node, 0));
+            turns.1 += 1;
+            if turns.1 <= TESTED_TURNS {
+                self.test_turn(lane, wait, node);
+            }
             return head;
         }
         self.learn(lane, node, answer);
@@ -203,7 +209,8 @@ impl<'l> Script<'l> {
         let mut node = pause;
         while node != NONE {
             let it = self.node(lane, node);
-            if matches!(&it.what, What::Op(wait) if wait.ask == Ask::Wait && wait.caller == op.caller)
+            if let What::Op(wait) = &it.what
+                && (wait.ask, wait.caller) == (Ask::Wait, op.caller)
             {
                 return Some(node);
             }
@@ -336,7 +343,7 @@ impl<'l> Script<'l> {
         let turns = &self.trees[lane].turns;
         let detours: Vec<(u32, u32)> = path
             .iter()
-            .filter_map(|wait| Some((*wait, *turns.get(wait)?)))
+            .filter_map(|wait| Some((*wait, turns.get(wait)?.0)))
             .collect();
         if !detours.is_empty() && !self.agrees(lane, &path, &detours) {
             for &detour in &detours {

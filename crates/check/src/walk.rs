@@ -30,7 +30,7 @@ pub enum Strategy {
 }
 
 /// Moves of one run, at most: a run that is longer polls for ever.
-const LONGEST_RUN: usize = 20_000;
+const LONGEST_RUN: usize = 4_000;
 
 /// One in this many moves is the environment's, where there is a choice.
 const UNASKED_EVERY: u64 = 8;

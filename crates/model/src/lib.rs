@@ -28,13 +28,15 @@
 //! # Reading order
 //!
 //! [`content`], [`cached`]: lines and copies. [`order`]: which pairs of a lane's operations stay in
-//! program order. [`shape`], [`memory`], [`step`]: the machine. [`explore`], [`litmus`]: its outcomes on tiny
+//! program order. [`shape`], [`memory`], [`step`]: the machine. [`explore`], [`litmus`]: its
+//! outcomes on tiny
 //! programs, exhaustively.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod cached;
+mod cells;
 pub mod choose;
 pub mod content;
 pub mod explore;
@@ -43,13 +45,12 @@ pub mod memory;
 pub mod order;
 pub mod shape;
 pub mod step;
-mod table;
 
 pub use cached::CachedLine;
+pub use cells::Tag;
 pub use choose::{Choice, Chooser, Likely, Scripted};
 pub use content::{Access, Content};
 pub use memory::{Clobber, Memory};
 pub use order::{Buffered, ordered};
 pub use shape::{Shape, WriteMode};
 pub use step::Step;
-pub use table::Tag;

@@ -4,10 +4,10 @@ use std::hash::{Hash, Hasher};
 
 use fabric::{Fence, Flush, Line};
 
+use crate::cells::{Cells, Copy, Entry, HostWord, Table, Tag};
 use crate::content::{Access, Content};
 use crate::order::{Buffered, ordered};
 use crate::shape::{Shape, WriteMode};
-use crate::table::{Cells, Copy, Entry, HostWord, Table, Tag};
 
 /// A write that has left a host and not yet arrived at the device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,7 +110,8 @@ impl Memory {
         self.device_line(at.line()).content.get(at)
     }
 
-    /// What a word holds once everything buffered or held has arrived: one domain's copy is what all
+    /// What a word holds once everything buffered or held has arrived: one domain's copy is what
+    /// all
     /// of its lanes see; of several domains' copies none is more true than another, and the device
     /// decides.
     pub fn in_the_end(&self, at: Access) -> u64 {

@@ -2,10 +2,10 @@
 
 use fabric::Line;
 
+use crate::cells::{Cells, Copy, Entry, HostWord};
 use crate::choose::{Choice, Chooser};
 use crate::memory::{Clobber, Memory, Parcel};
 use crate::order::Buffered;
-use crate::table::{Cells, Copy, Entry, HostWord};
 
 /// One step that no instruction asks for at that moment.
 ///

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use check::{Budget, Fate, Twin, Verdict, survey};
+use check::{Bounds, Budget, Fate, Options, Twin, Verdict, survey};
 use serde::Deserialize;
 
 /// Maintenance that the checker can do without, by subject.
@@ -120,4 +120,25 @@ fn the_mailbox() {
 #[test]
 fn the_barrier() {
     hold(&["barrier/epoch", "barrier/epoch-2-lanes"], 200_000);
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes minutes without optimization")]
+fn the_lock() {
+    hold(&["lock/peterson"], 300_000);
+}
+
+/// Where there are too many states for a test, the first of them; nothing is found.
+#[test]
+fn nothing_is_found_in_the_others() {
+    let bounds = Bounds {
+        states: 3_000,
+        ..Bounds::default()
+    };
+    for subject in subjects::all() {
+        subject.with(Options::default(), &mut |checker| {
+            let report = checker.check(bounds);
+            assert_eq!(report.finding, None, "{}", subject.name());
+        });
+    }
 }

@@ -35,7 +35,8 @@ pub(crate) struct Cells {
     pub(crate) tags: Tags,
 }
 
-/// Most words of most lines are zero and nobody's: only the others are hashed, with a mask that says
+/// Most words of most lines are zero and nobody's: only the others are hashed, with a mask that
+/// says
 /// which they are.
 impl Hash for Cells {
     #[inline]
