@@ -3,7 +3,7 @@
 //! Two hosts, a flag each: *I want in*; whoever sees the other's flag waits until it is down. The
 //! first version publishes its flag and looks. That is right on pods where a fence means arrival,
 //! and wrong on posted ones: both may look before either flag has arrived. With `confirm` it is
-//! right on both. (It may make both wait for each other: host 1 gives way.)
+//! right on both. Lest both wait for each other, host 1 gives way.
 
 // An example prints.
 #![allow(clippy::print_stdout)]
@@ -47,13 +47,16 @@ impl MyLock {
 
     fn acquire<P: Port>(&self, port: &P, me: usize) -> Result<(), Gone> {
         self.raise(port, me);
-        if me == 1 && self.is_up(port, 0) {
+        if me == 0 {
+            return wait_until(port, || (!self.is_up(port, 1)).then_some(()));
+        }
+        while self.is_up(port, 0) {
             // Gives way, and tries again once host 0 is through.
             self.release(port, me);
             wait_until(port, || (!self.is_up(port, 0)).then_some(()))?;
-            return self.acquire(port, me);
+            self.raise(port, me);
         }
-        wait_until(port, || (!self.is_up(port, 1 - me)).then_some(()))
+        Ok(())
     }
 
     fn release<P: Port>(&self, port: &P, me: usize) {

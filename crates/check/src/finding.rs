@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::table;
+use crate::columns;
 use crate::trace::Event;
 
 /// The kind of a finding.
@@ -91,6 +91,6 @@ impl fmt::Display for Finding {
             writeln!(f, "  cure  {cure}")?;
         }
         writeln!(f, "  token {}\n", self.token)?;
-        f.write_str(&table::of(&self.trace))
+        f.write_str(&columns::of(&self.trace))
     }
 }

@@ -73,6 +73,7 @@
 mod ask;
 mod check;
 mod checkable;
+mod columns;
 mod diff;
 mod edit;
 mod execute;
@@ -95,7 +96,6 @@ mod state;
 mod stuck;
 mod subject;
 mod survey;
-mod table;
 mod token;
 mod trace;
 mod waiting;

@@ -49,7 +49,8 @@ pub enum TokenError {
     },
     /// The same build, and yet nothing is wrong.
     #[error(
-        "the token was followed to its end and nothing is wrong: report this as a fault of the checker"
+        "the token was followed to its end and nothing is wrong: report this as a fault of \
+         the checker"
     )]
     NoFinding,
 }
