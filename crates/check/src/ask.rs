@@ -75,8 +75,10 @@ impl Ask {
     /// The region line that it is about.
     pub(crate) fn line(&self) -> Option<Line> {
         match self {
-            Self::Load(at) | Self::Store(at, _) | Self::StoreNt(at, _) => Some(at.line()),
-            Self::Atomic(Place::Pool(at), _) => Some(at.line()),
+            Self::Load(at)
+            | Self::Store(at, _)
+            | Self::StoreNt(at, _)
+            | Self::Atomic(Place::Pool(at), _) => Some(at.line()),
             Self::StoreLine(line, _) | Self::Writeback(line) | Self::Flush(line, _) => Some(*line),
             _ => None,
         }

@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::runner::{Lanes, Runner};
 use crate::sanitize::Sanitizer;
 use crate::script::Script;
-use crate::search::{Anew, Bounds, Explored, OnEnd, Path, search};
+use crate::search::{Bounds, Explored, OnEnd, Path, search};
 use crate::state::{Fault, Setup};
 use crate::subject::{End, Subject};
 use crate::token::TokenError;
@@ -171,13 +171,12 @@ impl<'s> Checker<'s> {
 
     fn explore(&mut self, bounds: Bounds, on_end: OnEnd<'_>) -> Explored {
         loop {
-            match search(&mut self.machine, bounds, on_end) {
-                Ok(explored) => return explored,
-                Err(Anew) => {
-                    self.machine.script.restart();
-                    self.machine.forget_plans();
-                }
+            if let Ok(explored) = search(&mut self.machine, bounds, on_end) {
+                return explored;
             }
+            // A wait was seen to be impure: what was learned of it by folding is void.
+            self.machine.script.restart();
+            self.machine.forget_plans();
         }
     }
 }

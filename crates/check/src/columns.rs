@@ -1,5 +1,7 @@
 //! A trace as a table: a column a host, time downwards.
 
+use std::fmt::Write as _;
+
 use crate::trace::Event;
 
 /// Columns of the whole table, at most.
@@ -74,7 +76,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 fn row(number: &str, widths: &[usize], cell: impl Fn(usize) -> String) -> String {
     let mut text = format!("{number:>4}  ");
     for (host, width) in widths.iter().enumerate() {
-        text += &format!("{:width$}", cell(host));
+        let _ = write!(text, "{:width$}", cell(host));
     }
     text.truncate(text.trim_end().len());
     text.push('\n');

@@ -41,8 +41,7 @@ fn list(file: &str, puts: &[&Insertion], text: &mut String) {
 fn of_file(file: &str, source: &str, puts: &[&Insertion], text: &mut String) {
     let lines: Vec<&str> = source.lines().collect();
     let _ = writeln!(text, "--- a/{file}\n+++ b/{file}");
-    let mut grown = 0;
-    for put in puts {
+    for (grown, put) in puts.iter().enumerate() {
         let at = put.at.line() as usize;
         let from = at.saturating_sub(CONTEXT).max(1);
         let to = (at + CONTEXT).min(lines.len());
@@ -65,7 +64,6 @@ fn of_file(file: &str, source: &str, puts: &[&Insertion], text: &mut String) {
                 let _ = writeln!(text, "+{added}");
             }
         }
-        grown += 1;
     }
 }
 

@@ -175,13 +175,13 @@ pub(crate) fn acts(script: &Script<'_>, lane: usize, node: u32, edits: &Edits) -
     let put = edits.insert.iter().filter(|put| put.at == op.caller);
     let put: Vec<Recipe> = put.map(|put| put.recipe).collect();
     if put.contains(&Recipe::Observe) && begins_a_look(script, lane, node, op) {
-        acts.extend(recipe(Recipe::Observe, op.ask.line().into_iter().collect()));
+        acts.extend(recipe(Recipe::Observe, op.ask.line().as_slice()));
     }
     acts.push(Act::Own(op.ask));
     let after = put.iter().filter(|recipe| **recipe != Recipe::Observe);
     for which in after {
         if let Some(lines) = ends_a_write(script, lane, node, op) {
-            acts.extend(recipe(*which, lines));
+            acts.extend(recipe(*which, &lines));
         }
     }
     acts
@@ -197,18 +197,18 @@ fn weakened(ask: Ask, how: Weakening) -> Act {
 }
 
 /// What a recipe consists of, by the default discipline.
-fn recipe(which: Recipe, lines: Vec<Line>) -> Vec<Act> {
+fn recipe(which: Recipe, lines: &[Line]) -> Vec<Act> {
     let flushes = |lines: &[Line]| -> Vec<Ask> {
         let flush = |line: &Line| Ask::Flush(*line, Flush::ClFlushOpt);
         lines.iter().map(flush).collect()
     };
-    let mut asks = flushes(&lines);
+    let mut asks = flushes(lines);
     asks.push(Ask::Fence(match which {
         Recipe::Post => Fence::Store,
         Recipe::Publish | Recipe::Confirm | Recipe::Observe => Fence::Full,
     }));
     if which == Recipe::Confirm {
-        asks.extend(flushes(&lines));
+        asks.extend(flushes(lines));
         asks.push(Ask::Fence(Fence::Full));
         asks.extend(lines.iter().map(|line| Ask::Load(Access::of(line.start()))));
     }

@@ -93,27 +93,24 @@ impl Checker<'_> {
                 break;
             }
             let known = refuted.iter().find(|known| known.refutes(&levels));
-            let passed = match known {
-                Some(known) => {
-                    inferred.spared += 1;
-                    known.passed.clone()
-                }
-                None => {
-                    inferred.tried += 1;
-                    match self.try_placement(&slots, &levels, bounds) {
-                        Ok(verdict) => {
-                            cheapest = Some(cost);
-                            inferred.verdict = verdict;
-                            inferred.placements.push(placement(&slots, &levels));
-                            continue;
-                        }
-                        Err(passed) => {
-                            refuted.push(Refuted {
-                                levels: levels.clone(),
-                                passed: passed.clone(),
-                            });
-                            passed
-                        }
+            let passed = if let Some(known) = known {
+                inferred.spared += 1;
+                known.passed.clone()
+            } else {
+                inferred.tried += 1;
+                match self.try_placement(&slots, &levels, bounds) {
+                    Ok(verdict) => {
+                        cheapest = Some(cost);
+                        inferred.verdict = verdict;
+                        inferred.placements.push(placement(&slots, &levels));
+                        continue;
+                    }
+                    Err(passed) => {
+                        refuted.push(Refuted {
+                            levels: levels.clone(),
+                            passed: passed.clone(),
+                        });
+                        passed
                     }
                 }
             };

@@ -9,7 +9,7 @@ use crate::finding::Kind;
 use crate::sanitize::Sanitizer;
 use crate::script::{Script, What};
 use crate::state::{Fault, LaneState, Move, Plan, Setup, State, Watched};
-use crate::trace::Event;
+use crate::trace::{Event, go_on};
 
 /// The rules: a script, edits to it, and a memory.
 pub(crate) struct Machine<'l> {
@@ -152,7 +152,7 @@ impl<'l> Machine<'l> {
             }
             Move::GoOn { lane, answer } => {
                 self.turn_to(state, lane);
-                self.note(state, lane, |names| names.go_on(answer));
+                self.note(state, lane, |_| go_on(answer));
                 let at = &mut state.lanes[lane];
                 at.again = self.hoists && answer == GO_ON;
                 at.node = self.script.child(lane, at.node, answer);
@@ -178,7 +178,7 @@ impl<'l> Machine<'l> {
                 What::Op(_) if at.alive => {}
                 What::Op(_) => return Ok(()),
                 What::Ended(out) => return self.ended(lane, *out),
-                What::Panicked(message) => return Err(self.panicked(lane, message.clone())),
+                What::Panicked(message) => return Err(self.panicked(lane, message)),
             }
             match self.next_act(state, lane) {
                 None => {
@@ -209,7 +209,7 @@ impl<'l> Machine<'l> {
             })
     }
 
-    fn panicked(&self, lane: usize, message: String) -> Fault {
+    fn panicked(&self, lane: usize, message: &str) -> Fault {
         Fault {
             kind: Kind::Panic,
             what: format!("{} panicked: {message}", self.setup.names.lane(lane)),
@@ -252,12 +252,13 @@ impl<'l> Machine<'l> {
         }
         let memory = &state.memory;
         match *act.ask() {
-            Ask::Load(at) => memory.peek(lane, at).is_some(),
-            Ask::Fence(Fence::Full) => memory.is_drained(lane),
-            Ask::Atomic(Place::Host { .. }, Change::Load) => true,
-            Ask::Atomic(Place::Pool(at), Change::Load) => memory.peek(lane, at).is_some(),
-            Ask::Atomic(_, Change::Store(_)) => true,
-            Ask::Atomic(Place::Host { .. }, _) => memory.is_drained(lane),
+            Ask::Atomic(Place::Host { .. }, Change::Load) | Ask::Atomic(_, Change::Store(_)) => {
+                true
+            }
+            Ask::Load(at) | Ask::Atomic(Place::Pool(at), Change::Load) => {
+                memory.peek(lane, at).is_some()
+            }
+            Ask::Fence(Fence::Full) | Ask::Atomic(Place::Host { .. }, _) => memory.is_drained(lane),
             Ask::Atomic(Place::Pool(at), _) => {
                 memory.is_drained(lane) && memory.peek(lane, at).is_some()
             }

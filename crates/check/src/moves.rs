@@ -33,6 +33,15 @@ pub(crate) struct Futures {
     masks: Vec<Vec<u64>>,
 }
 
+impl Futures {
+    /// A node that was not known when the futures were computed may look at anything.
+    fn of(&self, lane: usize, at: &LaneState) -> u64 {
+        let masks = self.masks.get(lane);
+        let mask = masks.and_then(|masks| masks.get(at.node as usize));
+        mask.copied().unwrap_or(u64::MAX)
+    }
+}
+
 impl Machine<'_> {
     /// Computes what every known node may still look at.
     pub(crate) fn futures(&self) -> Futures {
@@ -86,19 +95,12 @@ impl Machine<'_> {
         state.lanes.iter().enumerate().any(|(lane, at)| {
             at.alive
                 && self.setup.shape.domain(lane) == domain
-                && (self.future(futures, lane, at) & bit != 0
+                && (futures.of(lane, at) & bit != 0
                     || state
                         .memory
                         .buffered(lane)
                         .any(|entry| stores_to(entry, line)))
         })
-    }
-
-    /// A node that was not known when the futures were computed may look at anything.
-    fn future(&self, futures: &Futures, lane: usize, at: &LaneState) -> u64 {
-        let masks = futures.masks.get(lane);
-        let mask = masks.and_then(|masks| masks.get(at.node as usize));
-        mask.copied().unwrap_or(u64::MAX)
     }
 
     /// Every move that need be tried in this state, always in the same order: first those that
@@ -208,7 +210,7 @@ impl Machine<'_> {
             if other == lane {
                 return on_line == 1;
             }
-            on_line == 0 && (!at.alive || self.future(futures, other, at) & bit == 0)
+            on_line == 0 && (!at.alive || futures.of(other, at) & bit == 0)
         })
     }
 

@@ -88,9 +88,8 @@ impl Checker<'_> {
 
     fn weaker_than(&self, site: &Site) -> Vec<Weakening> {
         match site.kind {
-            Maintenance::Writeback => Vec::new(),
             Maintenance::Fence if self.is_full_fence(site) => vec![Weakening::StoreFence],
-            Maintenance::Fence => Vec::new(),
+            Maintenance::Writeback | Maintenance::Fence => Vec::new(),
             Maintenance::Flush if self.is_in_a_wait(site) => {
                 vec![Weakening::Writeback, Weakening::Hoist]
             }

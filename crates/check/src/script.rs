@@ -452,6 +452,9 @@ impl Oracle for Follower<'_, '_> {
     }
 }
 
+/// What was done before, what is done now, and where.
+type Difference = (String, String, Option<Caller>);
+
 /// A lane being run to where it is known, and a little further.
 struct Learning<'t> {
     tree: &'t mut Tree,
@@ -459,7 +462,7 @@ struct Learning<'t> {
     answers: Vec<u64>,
     at: usize,
     new: usize,
-    differs: Option<(String, String, Option<Caller>)>,
+    differs: Option<Difference>,
 }
 
 struct Learner<'t>(RefCell<Learning<'t>>);
@@ -517,7 +520,7 @@ impl Learning<'_> {
     }
 
     /// After the run: what differed, or which nodes are new.
-    fn stopped(mut self, stop: Stop) -> (Option<(String, String, Option<Caller>)>, Vec<u32>) {
+    fn stopped(mut self, stop: Stop) -> (Option<Difference>, Vec<u32>) {
         let end = match stop {
             Stop::FarEnough => None,
             Stop::Ended(out) => Some(What::Ended(out)),

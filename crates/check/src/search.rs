@@ -125,6 +125,16 @@ struct From {
     cost: Cost,
 }
 
+/// Whether a move leaves a lane that could go on and is not pausing.
+fn preempts(state: &State, moves: &[Move], chosen: Move) -> bool {
+    let lane = match chosen {
+        Move::Lane(lane) | Move::GoOn { lane, .. } => lane,
+        Move::Step(_) => return false,
+    };
+    let current = state.current as usize;
+    lane != current && moves.contains(&Move::Lane(current))
+}
+
 /// Whether the memory leaves nothing open about a move.
 fn has_one_outcome(state: &State, chosen: Move) -> bool {
     match chosen {
@@ -248,7 +258,7 @@ impl Search<'_, '_, '_> {
             if index >= certain && self.bounds.environment.is_some() {
                 cost.environment += 1;
             }
-            if self.bounds.preemptions.is_some() && self.preempts(at, moves, chosen) {
+            if self.bounds.preemptions.is_some() && preempts(at, moves, chosen) {
                 cost.preemptions += 1;
             }
             if !cost.within(&self.bounds) {
@@ -294,15 +304,6 @@ impl Search<'_, '_, '_> {
             return false;
         }
         true
-    }
-
-    fn preempts(&self, state: &State, moves: &[Move], chosen: Move) -> bool {
-        let lane = match chosen {
-            Move::Lane(lane) | Move::GoOn { lane, .. } => lane,
-            Move::Step(_) => return false,
-        };
-        let current = state.current as usize;
-        lane != current && moves.contains(&Move::Lane(current))
     }
 
     /// The last move of a state, with one outcome: needs no copy of the state.

@@ -75,6 +75,7 @@ pub(crate) struct Fault {
 
 /// What is fixed while a subject is searched.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // switches that have nothing to do with each other
 pub(crate) struct Setup {
     pub(crate) shape: Shape,
     pub(crate) presets: Vec<(u64, u64)>,

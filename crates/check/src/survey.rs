@@ -50,6 +50,9 @@ pub struct Survey {
 }
 
 /// Checks a subject, and then its twins if nothing is wrong with it.
+///
+/// # Panics
+/// If the subject does not call what [`Checkable::with`] gives it.
 pub fn survey(subject: &dyn Checkable, budget: Budget) -> Survey {
     let mut done = None;
     subject.with(Options::default(), &mut |checker| {

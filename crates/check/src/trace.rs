@@ -1,5 +1,7 @@
 //! What happened, step by step, in names that the program's author gave.
 
+use std::fmt::Write as _;
+
 use fabric::{Arena, Fence, Flush, LINE_BYTES, Line, Space};
 use model::{Buffered, Memory, Shape, Step};
 use serde::Serialize;
@@ -89,13 +91,14 @@ impl Names {
             }
         }
     }
+}
 
-    pub(crate) fn go_on(&self, answer: u64) -> String {
-        match answer {
-            GO_ON => "looks again".to_owned(),
-            DEADLINE => "its deadline has passed".to_owned(),
-            host => format!("misses host {}", host - LOST_HOST),
-        }
+/// What a pause that ends this way means.
+pub(crate) fn go_on(answer: u64) -> String {
+    match answer {
+        GO_ON => "looks again".to_owned(),
+        DEADLINE => "its deadline has passed".to_owned(),
+        host => format!("misses host {}", host - LOST_HOST),
     }
 }
 
@@ -176,7 +179,7 @@ impl Machine<'_> {
     /// The value that the operation noted last has resulted in.
     pub(crate) fn note_value(&mut self, bits: u64) {
         if let Some(event) = self.log.as_mut().and_then(|log| log.last_mut()) {
-            event.what += &format!(" -> {bits}");
+            let _ = write!(event.what, " -> {bits}");
         }
     }
 

@@ -98,10 +98,10 @@ impl Chance {
         let unasked: Vec<usize> = (certain..moves.len()).filter(allowed).collect();
         let rare = self.draw.next().is_multiple_of(UNASKED_EVERY);
         if certain == 0 || rare && !unasked.is_empty() {
-            return match unasked.is_empty() {
-                true => certain,
-                false => unasked[self.draw.below(unasked.len())],
-            };
+            if unasked.is_empty() {
+                return certain;
+            }
+            return unasked[self.draw.below(unasked.len())];
         }
         self.draw.below(certain)
     }

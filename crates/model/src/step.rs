@@ -94,7 +94,7 @@ impl Memory {
         match step {
             Step::Drain { lane, entry } => {
                 let entry = self.take_entry(lane, entry);
-                let clobber = self.drain(lane, entry, chooser);
+                let clobber = self.drain(lane, &entry, chooser);
                 self.pass_fences(lane);
                 clobber
             }
@@ -124,7 +124,7 @@ impl Memory {
         clobber
     }
 
-    fn drain(&mut self, lane: usize, entry: Entry, chooser: &mut impl Chooser) -> Option<Clobber> {
+    fn drain(&mut self, lane: usize, entry: &Entry, chooser: &mut impl Chooser) -> Option<Clobber> {
         let domain = self.shape.domain(lane);
         let tag = entry.tag;
         match entry.op {
