@@ -5,8 +5,8 @@
 //! SC 2012, alpha 14, beta 24. Memtis runs scale 27 with 15 edges a vertex, 64 GB.
 //! Layout: edge list (16 bytes an edge), read twice to build the rows and then cold for ever;
 //! adjacency (two 8-byte entries an edge); two offsets a vertex; tree and queue of a search (8
-//! bytes a vertex each); bitmaps. The algorithm runs on the real graph; what it reads and writes of these
-//! arrays is what the model sees.
+//! bytes a vertex each); bitmaps. The algorithm runs on the real graph; what it reads and writes of
+//! these arrays is what the model sees.
 
 use std::sync::Arc;
 

@@ -129,6 +129,19 @@ impl Silo {
         }
     }
 
+    /// Fills the inner nodes that this key is the first of: they hold keys, so they are not zero.
+    fn build_above(&self, lane: &mut Lane<'_>, key: u64) {
+        let mut node = key;
+        for area in &self.levels {
+            if !node.is_multiple_of(FANOUT) {
+                return;
+            }
+            node /= FANOUT;
+            lane.place(area.at(node * NODE_BYTES), key + 1);
+            lane.place(area.at(node * NODE_BYTES + NODE_BYTES - 1), key + 1);
+        }
+    }
+
     fn load(&mut self, lane: &mut Lane<'_>) -> Step {
         let thread = lane.thread();
         let first = self.loaded[thread];
@@ -141,6 +154,7 @@ impl Silo {
             let key = thread as u64 * self.range + offset;
             let tuple = self.tuples.at(key * TUPLE_BYTES);
             let leaf = self.levels[0].at(key / FANOUT * NODE_BYTES);
+            self.build_above(lane, key);
             if offset == first {
                 lane.work(LOOKUP_WORK_NS);
                 self.descend(lane, key);

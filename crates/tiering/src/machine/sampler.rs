@@ -145,6 +145,18 @@ mod tests {
     }
 
     #[test]
+    fn rings_of_cpus_that_are_not_read_stay_full() {
+        let mut sampler = Sampler::new(3, 8);
+        for thread in 0..3 {
+            let vpn = thread as u32;
+            assert!(sampler.record(thread, Sample { vpn, store: false }));
+        }
+        let mut taken = Vec::new();
+        sampler.drain(&mut taken, (0, 0), 2);
+        assert_eq!(taken.iter().map(|s| s.vpn).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
     fn a_full_ring_drops() {
         let mut sampler = Sampler::new(1, 2);
         let sample = Sample {

@@ -98,7 +98,7 @@ impl Memtis {
     }
 
     /// Splitting is over, for this tenant or for all.
-    fn switch_splitting_off(&mut self, tenant: usize) {
+    pub(super) fn switch_splitting_off(&mut self, tenant: usize) {
         let all = self.switches.has(Switch::GlobalSplitSwitch);
         let leak = self.switches.has(Switch::LeakQueued);
         for other in 0..self.groups.len() {
@@ -223,7 +223,7 @@ impl Memtis {
     }
 
     /// Takes a page out of its list until it is split.
-    fn queue(&mut self, region: u32, tenant: usize) {
+    pub(super) fn queue(&mut self, region: u32, tenant: usize) {
         let page = Page::Huge(region);
         let Some(which) = self.lists.which(page) else {
             return;

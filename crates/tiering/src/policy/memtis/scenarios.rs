@@ -202,6 +202,44 @@ fn a_byte_wide_clock_forgets_after_256_coolings() {
     }
 }
 
+#[test]
+fn the_base_threshold_wraps_below_zero_in_the_kernel() {
+    for (switches, expected) in [(Switches::paper(), 0), (Switches::kernel(), u32::MAX)] {
+        let mut bench = Bench::new(switches, 1, 2);
+        bench.memtis.groups[0].base = 0;
+        bench.cool();
+        assert_eq!(bench.memtis.groups[0].base, expected);
+    }
+}
+
+#[test]
+fn queued_pages_return_unless_they_leak() {
+    let fixed = Switches::kernel();
+    for (switches, listed) in [(fixed, true), (fixed.flipped(Switch::LeakQueued), false)] {
+        let mut bench = Bench::new(switches, 2, 4);
+        bench.memtis.queue(1, 0);
+        assert_eq!(bench.memtis.lists.which(Page::Huge(1)), None);
+        bench.memtis.switch_splitting_off(0);
+        let which = bench.memtis.lists.which(Page::Huge(1));
+        assert_eq!(which.is_some(), listed);
+        bench.sample(512);
+        let which = bench.memtis.lists.which(Page::Huge(1));
+        assert_eq!(which.is_some(), listed, "not even a sample brings it back");
+    }
+}
+
+#[test]
+fn one_tenant_switches_splitting_off_for_all_in_the_kernel() {
+    for (switches, all) in [(Switches::paper(), false), (Switches::kernel(), true)] {
+        let bench = Bench::new(switches, 1, 4);
+        let setup = bench.machine.setup();
+        let mut memtis = Memtis::new(&preset::memtis(), setup, switches, Features::ALL, 2);
+        memtis.switch_splitting_off(0);
+        assert!(memtis.groups[0].splitting.off);
+        assert_eq!(memtis.groups[1].splitting.off, all);
+    }
+}
+
 /// Every switch alone, from both personalities, through faults, samples, coolings and walks: no
 /// page is lost, and lists hold each page once.
 #[test]
