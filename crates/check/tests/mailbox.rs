@@ -146,7 +146,7 @@ fn one_lucky_schedule_is_enough_for_a_stale_read() {
         let observe = |site: &Site| {
             site.recipe == Some(Recipe::Observe) && site.kind == fabric::Maintenance::Flush
         };
-        let payload = checker.sites().into_iter().filter(observe).next_back();
+        let payload = checker.sites().into_iter().rfind(observe);
         let twin = Edits::without(payload.expect("the receiver observes its payload last"));
         let nothing_unasked = Bounds {
             environment: Some(0),
