@@ -102,11 +102,11 @@ mod tests {
             event(0, Some(0), "store x = 1"),
             event(1, None, "fetches line x unasked"),
         ];
-        let expected = "      host 0                 host 1\n   1  store x = 1  (a.rs:7)\n   \
-                        2                         [fetches line x unasked]\n";
-        assert_eq!(
-            of(&trace),
-            expected.replace("host 0                 ", "host 0                ")
-        );
+        let lines = [
+            "      host 0                 host 1",
+            "   1  store x = 1  (a.rs:7)",
+            "   2                         [fetches line x unasked]",
+        ];
+        assert_eq!(of(&trace), lines.join("\n") + "\n");
     }
 }
