@@ -1,7 +1,6 @@
 //! A machine under a policy, and a thread's view of it.
 
-use crate::machine::Entry;
-use crate::machine::{Access, Area, Mechanism, Page, Payer, Tier};
+use crate::machine::{Access, Area, Entry, Mechanism, Page, Payer};
 use crate::policy::{Fault, Policy};
 
 /// A machine and the policy that decides on it.
@@ -165,11 +164,5 @@ impl Lane<'_> {
     /// Which thread.
     pub fn thread(&self) -> usize {
         self.thread
-    }
-
-    /// Where an address is; none if it was never touched.
-    pub fn tier(&self, address: u64) -> Option<Tier> {
-        let vpn = self.world.mechanism.vpn(address);
-        self.world.mechanism.pages().at(vpn).map(|(_, tier)| tier)
     }
 }
