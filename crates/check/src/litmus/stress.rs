@@ -15,9 +15,11 @@ use model::WriteMode;
 
 use super::{LINE_STRIDE, Litmus, Set};
 
-/// Longest delay before an instance, in turns of an empty loop: some hundred nanoseconds, the time
-/// that a line takes from one core to another, so that every order of a few accesses comes up.
-const DELAY_TURNS_MAX: u64 = 512;
+/// Binary magnitudes of the delay before an instance, in turns of an empty loop: from nothing to
+/// microseconds. The short ones are what a line takes from one core to another, so that every order
+/// of a few accesses comes up; the long ones move lanes that left their barrier microseconds apart
+/// through each other. With short ones alone a simulated posted pod passed for a synchronous one.
+const DELAY_MAGNITUDES: u64 = 14;
 
 /// A litmus test laid out many times.
 #[derive(Clone, Debug)]
@@ -113,7 +115,8 @@ impl Stress {
         let first = self.area.start().line().0;
         let mut loads = Vec::with_capacity(self.loads[thread].len());
         for instance in 0..self.instances {
-            let turns = delays.below(DELAY_TURNS_MAX);
+            let longest = 1 << delays.below(DELAY_MAGNITUDES);
+            let turns = delays.below(longest);
             // The one delays where time is real, the other where it is simulated.
             for turn in 0..turns {
                 black_box(turn);
