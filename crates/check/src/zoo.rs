@@ -4,8 +4,8 @@
 //! of the original, with a switch: as it was, or cured. The checker finds every one and passes
 //! every cure; a test holds that, and that each finding names a line marked `// fault`.
 //!
-//! * [`published`]: faults of other systems, from their sources, issues and papers.
-//! * [`mistakes`]: what goes wrong while one learns this memory.
+//! * `published`: faults of other systems, from their sources, issues and papers.
+//! * `mistakes`: what goes wrong while one learns this memory.
 //!
 //! Left out: a scalar that crosses a line (interleaved in 8.8 to 13.7 % of trials, FUSEE-CXL),
 //! because no verb of a port can express it.
