@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use fabric::MAX_HOSTS;
+use fabric::{HostAtomics, MAX_HOSTS};
+
+use crate::board::Board;
 
 /// A server's private state: who has asked, who waits, who has the lock. One lane owns it.
 #[derive(Clone, Debug)]
@@ -23,6 +25,34 @@ impl Default for Desk {
             queue: VecDeque::new(),
             last: None,
         }
+    }
+}
+
+impl Desk {
+    /// The desk of a server that takes over clients with a past. Cost: 1 observe of N lines.
+    #[track_caller]
+    pub(crate) fn of<P: HostAtomics>(port: &P, requests: &Board) -> Self {
+        let mut desk = Self::default();
+        requests.watch(|_| true).scan(port, |who, word| {
+            desk.asked[who as usize] = Turn(word).asked();
+        });
+        desk
+    }
+
+    /// Takes new requests into the queue and notes whether the last client has gone. Cost: 1
+    /// observe of N lines.
+    #[track_caller]
+    pub(crate) fn take_in<P: HostAtomics>(&mut self, port: &P, requests: &Board) {
+        requests.watch(|_| true).scan(port, |who, word| {
+            let (turn, asked) = (Turn(word), &mut self.asked[who as usize]);
+            if self.last == Some((who, turn.given_up())) {
+                self.last = None;
+            }
+            if turn.asked() > *asked {
+                *asked = turn.asked();
+                self.queue.push_back(who);
+            }
+        });
     }
 }
 

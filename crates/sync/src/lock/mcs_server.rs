@@ -99,25 +99,12 @@ impl Lock for McsServer {
 
     /// Cost: 1 observe of N lines.
     fn desk<P: HostAtomics>(&self, port: &P) -> Desk {
-        let mut desk = Desk::default();
-        self.requests.watch(|_| true).scan(port, |who, word| {
-            desk.asked[who as usize] = Turn(word).asked();
-        });
-        desk
+        Desk::of(port, &self.requests)
     }
 
     /// Cost: 1 observe of N lines; 1 publish a new request.
     fn serve<P: HostAtomics>(&self, port: &P, desk: &mut Desk) {
-        self.requests.watch(|_| true).scan(port, |who, word| {
-            let (turn, asked) = (Turn(word), &mut desk.asked[who as usize]);
-            if desk.last == Some((who, turn.given_up())) {
-                desk.last = None;
-            }
-            if turn.asked() > *asked {
-                *asked = turn.asked();
-                desk.queue.push_back(who);
-            }
-        });
+        desk.take_in(port, &self.requests);
         while let Some(next) = desk.queue.pop_front() {
             let acquisition = desk.asked[next as usize];
             let answer = self.answers[next as usize];

@@ -65,25 +65,12 @@ impl Lock for TicketServer {
 
     /// Cost: 1 observe of N lines.
     fn desk<P: HostAtomics>(&self, port: &P) -> Desk {
-        let mut desk = Desk::default();
-        self.requests.watch(|_| true).scan(port, |who, word| {
-            desk.asked[who as usize] = Turn(word).asked();
-        });
-        desk
+        Desk::of(port, &self.requests)
     }
 
     /// Cost: 1 observe of N lines; a publish besides if the lock changes hands.
     fn serve<P: HostAtomics>(&self, port: &P, desk: &mut Desk) {
-        self.requests.watch(|_| true).scan(port, |who, word| {
-            let (turn, asked) = (Turn(word), &mut desk.asked[who as usize]);
-            if desk.last == Some((who, turn.given_up())) {
-                desk.last = None;
-            }
-            if turn.asked() > *asked {
-                *asked = turn.asked();
-                desk.queue.push_back(who);
-            }
-        });
+        desk.take_in(port, &self.requests);
         if desk.last.is_none()
             && let Some(next) = desk.queue.pop_front()
         {
