@@ -103,7 +103,9 @@ impl<'l> Machine<'l> {
             // An observe that was put in stands at a load: the first of its line serves the others.
             let loads = reads[..=index].iter();
             let loads = loads.filter(|other| line_of(other.place) == line_of(read.place));
-            let mut drops = loads.map(|load| load.node).chain(read.flushes.iter().copied());
+            let mut drops = loads
+                .map(|load| load.node)
+                .chain(read.flushes.iter().copied());
             Watched {
                 place: read.place,
                 value: read.value,

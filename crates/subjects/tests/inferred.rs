@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use check::{
-    Bounds, Checkable, Checker, Edits, Insertion, Options, Recipe, Verdict, WriteMode,
-};
+use check::{Bounds, Checkable, Checker, Edits, Insertion, Options, Recipe, Verdict, WriteMode};
 use subjects::record::Record;
 use subjects::section::{Section, of_peterson};
 

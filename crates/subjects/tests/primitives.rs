@@ -68,8 +68,8 @@ fn add(known: &mut Known, subject: &str, twin: &Twin) {
     *known.entry(key).or_default() += 1;
 }
 
-/// Checks these subjects with this many states a search.
-fn hold(names: &[&str], states: usize) {
+/// Checks these subjects with this many states a search, a quarter of that a twin.
+fn hold(names: &[&str], states: usize, verdict: Verdict) {
     let budget = Budget {
         states,
         ..Budget::default()
@@ -83,7 +83,7 @@ fn hold(names: &[&str], states: usize) {
         }
         let survey = survey(&*subject, budget);
         let finding = survey.record.finding.as_ref();
-        assert_eq!(survey.record.verdict, Verdict::Pass, "{name}: {finding:?}");
+        assert_eq!(survey.record.verdict, verdict, "{name}: {finding:?}");
         for twin in survey.omissions.iter().chain(&survey.weakenings) {
             add(&mut found, &name, twin);
         }
@@ -114,18 +114,46 @@ fn hold(names: &[&str], states: usize) {
 
 #[test]
 fn the_mailbox() {
-    hold(&["mailbox", "mailbox@posted"], 200_000);
+    hold(&["mailbox", "mailbox@posted"], 200_000, Verdict::Pass);
 }
 
 #[test]
 fn the_barrier() {
-    hold(&["barrier/epoch", "barrier/epoch-2-lanes"], 200_000);
+    let names = ["barrier/epoch", "barrier/epoch-2-lanes"];
+    hold(&names, 200_000, Verdict::Pass);
 }
 
 #[test]
-#[cfg(not(debug_assertions))] // minutes without optimization
+fn the_sequence_lock() {
+    hold(&["seqlock-1-line"], 400_000, Verdict::Pass);
+}
+
+// Minutes without optimization: `cargo test --release -p subjects --test primitives`.
+
+#[test]
+#[cfg(not(debug_assertions))]
+fn the_barrier_of_a_posted_pod() {
+    hold(&["barrier/epoch@posted"], 400_000, Verdict::Pass);
+}
+
+#[test]
+#[cfg(not(debug_assertions))]
+fn the_sequence_lock_of_a_posted_pod() {
+    hold(&["seqlock-1-line@posted"], 400_000, Verdict::Pass);
+}
+
+/// Two hosts join in more states than anybody can visit: within these nothing is caught, so all
+/// of its twins are listed as undecided. One that is caught has to leave the list.
+#[test]
+#[cfg(not(debug_assertions))]
+fn the_rendezvous() {
+    hold(&["rendezvous"], 4_000, Verdict::Bounded);
+}
+
+#[test]
+#[cfg(not(debug_assertions))]
 fn the_lock() {
-    hold(&["lock/peterson"], 300_000);
+    hold(&["lock/peterson"], 300_000, Verdict::Pass);
 }
 
 /// Where there are too many states for a test, the first of them; nothing is found.
