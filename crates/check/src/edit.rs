@@ -165,11 +165,9 @@ pub(crate) fn acts(script: &Script<'_>, lane: usize, node: u32, edits: &Edits) -
         return vec![weaker.map_or(Act::Own(op.ask), |(_, how)| weakened(op.ask, *how))];
     }
     if edits.bare && op.recipe == Some(Recipe::Confirm) {
-        // The load of a confirm is part of the maintenance; its result matters to nobody.
-        return match op.ask {
-            Ask::Load(_) => vec![Act::Own(op.ask)],
-            _ => Vec::new(),
-        };
+        // The load of a confirm is part of the maintenance: left in, it would make a confirm of
+        // each publish that is put in its place. Its result matters to nobody.
+        return Vec::new();
     }
     let mut acts = Vec::new();
     let put = edits.insert.iter().filter(|put| put.at == op.caller);

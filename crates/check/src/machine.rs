@@ -8,7 +8,7 @@ use crate::edit::{Act, Edits, acts};
 use crate::finding::Kind;
 use crate::sanitize::Sanitizer;
 use crate::script::{Script, What};
-use crate::state::{Fault, LaneState, Move, Plan, Setup, State, Watched};
+use crate::state::{Fault, LaneState, Move, Plan, Setup, State, Watched, line_of};
 use crate::trace::{Event, go_on};
 
 /// The rules: a script, edits to it, and a memory.
@@ -99,12 +99,17 @@ impl<'l> Machine<'l> {
     fn make_plan(&mut self, lane: usize, node: u32) -> Plan {
         let acts = acts(&self.script, lane, node, &self.edits);
         let reads = self.script.node(lane, node).reads.clone();
-        let watched = reads.iter().map(|read| {
-            let flushes = |node: &u32| self.drops_each_turn(lane, *node);
+        let watched = reads.iter().enumerate().map(|(index, read)| {
+            // An observe that was put in stands at a load: the first of its line serves the others.
+            let loads = reads[..=index].iter();
+            let loads = loads.filter(|other| line_of(other.place) == line_of(read.place));
+            let mut drops = loads
+                .map(|load| load.node)
+                .chain(read.flushes.iter().copied());
             Watched {
                 place: read.place,
                 value: read.value,
-                observed: read.flushes.iter().any(flushes) || self.drops_each_turn(lane, read.node),
+                observed: drops.any(|node| self.drops_each_turn(lane, node)),
             }
         });
         Plan {

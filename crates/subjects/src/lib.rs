@@ -39,6 +39,8 @@ pub fn all() -> Vec<Box<dyn Checkable>> {
             2,
             Posted,
         )),
+        Box::new(record::Record::new(2, 1, Synchronous)),
+        Box::new(record::Record::new(2, 1, Posted)),
         Box::new(record::Record::new(2, 2, Synchronous)),
         Box::new(record::Record::new(2, 2, Posted)),
     ]

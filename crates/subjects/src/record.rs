@@ -64,7 +64,11 @@ impl Program for Record {
 
 impl Subject for Record {
     fn name(&self) -> String {
-        format!("seqlock{}", crate::suffix(self.writes))
+        let lines = match self.lock.record().lines().count() {
+            1 => "-1-line",
+            _ => "",
+        };
+        format!("seqlock{lines}{}", crate::suffix(self.writes))
     }
 
     fn shape(&self) -> Shape {

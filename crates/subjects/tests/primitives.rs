@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use check::{Bounds, Budget, Fate, Options, Twin, Verdict, survey};
+use check::{Bounds, Budget, Checkable, Fate, Options, Twin, Verdict, WriteMode, survey};
 use serde::Deserialize;
+use subjects::section::{Section, of_peterson};
 
 /// Maintenance that the checker can do without, by subject.
 const SURVIVORS: &str = include_str!("survivors.toml");
@@ -68,28 +69,31 @@ fn add(known: &mut Known, subject: &str, twin: &Twin) {
     *known.entry(key).or_default() += 1;
 }
 
-/// Checks these subjects with this many states a search.
-fn hold(names: &[&str], states: usize) {
+/// Checks these subjects with this many states a search, a quarter of that a twin.
+fn hold(names: &[&str], states: usize, verdict: Verdict) {
+    let mut chosen = subjects::all();
+    chosen.retain(|subject| names.contains(&subject.name().as_str()));
+    assert_eq!(chosen.len(), names.len(), "{names:?}");
+    hold_of(&chosen, states, verdict);
+}
+
+fn hold_of(chosen: &[Box<dyn Checkable>], states: usize, verdict: Verdict) {
     let budget = Budget {
         states,
         ..Budget::default()
     };
     let mut found = Known::new();
     let mut checked = Vec::new();
-    for subject in subjects::all() {
+    for subject in chosen {
         let name = subject.name();
-        if !names.contains(&name.as_str()) {
-            continue;
-        }
-        let survey = survey(&*subject, budget);
+        let survey = survey(&**subject, budget);
         let finding = survey.record.finding.as_ref();
-        assert_eq!(survey.record.verdict, Verdict::Pass, "{name}: {finding:?}");
+        assert_eq!(survey.record.verdict, verdict, "{name}: {finding:?}");
         for twin in survey.omissions.iter().chain(&survey.weakenings) {
             add(&mut found, &name, twin);
         }
         checked.push(name);
     }
-    assert_eq!(checked.len(), names.len(), "{names:?} against {checked:?}");
     let listed = listed(&checked);
     let differ: Vec<String> = found
         .iter()
@@ -114,18 +118,53 @@ fn hold(names: &[&str], states: usize) {
 
 #[test]
 fn the_mailbox() {
-    hold(&["mailbox", "mailbox@posted"], 200_000);
+    hold(&["mailbox", "mailbox@posted"], 200_000, Verdict::Pass);
 }
 
 #[test]
 fn the_barrier() {
-    hold(&["barrier/epoch", "barrier/epoch-2-lanes"], 200_000);
+    let names = ["barrier/epoch", "barrier/epoch-2-lanes"];
+    hold(&names, 200_000, Verdict::Pass);
 }
 
 #[test]
-#[cfg(not(debug_assertions))] // minutes without optimization
+fn the_sequence_lock() {
+    hold(&["seqlock-1-line"], 400_000, Verdict::Pass);
+}
+
+/// One acquisition each, which is enough to catch what can be caught: the list is that of two.
+#[test]
+fn the_lock_taken_once() {
+    let once = Section::new("peterson", of_peterson(), 1, WriteMode::Synchronous);
+    hold_of(&[Box::new(once)], 300_000, Verdict::Pass);
+}
+
+// Minutes without optimization: `cargo test --release -p subjects --test primitives`.
+
+#[test]
+#[cfg(not(debug_assertions))]
+fn the_barrier_of_a_posted_pod() {
+    hold(&["barrier/epoch@posted"], 400_000, Verdict::Pass);
+}
+
+#[test]
+#[cfg(not(debug_assertions))]
+fn the_sequence_lock_of_a_posted_pod() {
+    hold(&["seqlock-1-line@posted"], 400_000, Verdict::Pass);
+}
+
+/// Two hosts join in more states than anybody can visit: within these nothing is caught, so all
+/// of its twins are listed as undecided. One that is caught has to leave the list.
+#[test]
+#[cfg(not(debug_assertions))]
+fn the_rendezvous() {
+    hold(&["rendezvous"], 4_000, Verdict::Bounded);
+}
+
+#[test]
+#[cfg(not(debug_assertions))]
 fn the_lock() {
-    hold(&["lock/peterson"], 300_000);
+    hold(&["lock/peterson"], 300_000, Verdict::Pass);
 }
 
 /// Where there are too many states for a test, the first of them; nothing is found.
