@@ -7,6 +7,7 @@ use fabric::{Arena, Cell, Gone, HostAtomics, Program, Ptr, Seat, wait_until};
 
 /// How host 1 is told, and what may come in between.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 struct Case {
     crashes: bool,
     deadlines: bool,
