@@ -19,12 +19,14 @@ pub(crate) fn reference_ns(n: u64, mut run: impl FnMut(u64) -> f64) -> Result<f6
             .fold(f64::INFINITY, f64::min)
     };
     let (half, whole) = (least(n / 2), least(n));
-    if half > 0.0 && whole >= 1.5 * half {
+    // The clock and the last fence are in both and cost as much as hundreds of turns, so a real
+    // loop need not double; one that the compiler removed grows by a step of the clock at most.
+    if half > 0.0 && whole >= 1.25 * half {
         Ok(whole)
     } else {
         Err(format!(
             "the reference loop was not measurable: {half:.1} ns for {} turns, {whole:.1} ns for \
-             {n}; use more of them",
+             {n}; use more lines a batch",
             n / 2
         ))
     }

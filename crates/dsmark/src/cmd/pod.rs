@@ -23,7 +23,11 @@ fn list(as_json: bool) -> Result<(), Failure> {
                 "coherence": file.coherence.value})
             .to_string()
         } else {
-            format!("{name:<24} {hosts} hosts, {lanes} lanes  {}", file.about)
+            let plural = if hosts == 1 { "" } else { "s" };
+            format!(
+                "{name:<24} {hosts} host{plural}, {lanes} lanes  {}",
+                file.about
+            )
         };
         text.push_str(&line);
         text.push('\n');

@@ -33,6 +33,8 @@ const OPS: [&str; 10] = [
     "rdtscp",
     "reload",
 ];
+/// Those that work on no line.
+const NO_LINE: [&str; 4] = ["sfence", "lfence", "mfence", "rdtscp"];
 const STATES: [&str; 4] = ["dirty", "clean", "absent", "none"];
 
 /// The widest that a row's name may be before it is broken into lines.
@@ -85,6 +87,7 @@ fn name(condition: &Condition<'_>, all: &[Condition<'_>]) -> String {
         .param("op")
         .unwrap_or_else(|| "an instruction".to_owned());
     let state = match condition.param("line_state").as_deref() {
+        _ if NO_LINE.contains(&op.as_str()) => String::new(),
         None | Some("none") => String::new(),
         Some(state) => format!("{state} line"),
     };
