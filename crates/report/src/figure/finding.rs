@@ -47,11 +47,9 @@ fn finding(conditions: &[Condition<'_>]) -> String {
     match (measured.len(), tied.len()) {
         (1, _) => format!("a half round trip takes {figure}: {best_name}"),
         (_, 1) => format!("fastest publish + observe: {best_name}, {figure} a half round trip"),
-        (all, tied) if slowest <= *median => {
-            format!(
-                "no publish + observe is the fastest: {tied} of {all} take {figure} a half round trip"
-            )
-        }
+        (all, tied) if slowest <= *median => format!(
+            "no publish + observe is the fastest: {tied} of {all} take {figure} a half round trip"
+        ),
         (all, tied) => format!(
             "no publish + observe is the fastest: {tied} of {all} tie at {} to {} a half round \
              trip",
