@@ -7,6 +7,7 @@
 //! n actors. *Swarm* (Holzmann, Joshi, Groce, 2011): random runs, each with a random choice of what
 //! the environment does at all. What is found is shrunk.
 
+use fabric::SplitMix64;
 use model::{Scripted, Step};
 
 use crate::check::{Checker, Report, Verdict};
@@ -38,27 +39,10 @@ const UNASKED_EVERY: u64 = 8;
 /// Kinds of moves that swarm switches on and off.
 const KINDS: u32 = 4;
 
-/// A sequence of random numbers (splitmix64, Steele, Lea, Flood 2014).
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
-
 /// What decides the moves of one run.
 struct Chance {
     strategy: Strategy,
-    draw: Draw,
+    draw: SplitMix64,
     /// PCT: priorities of actors, lanes first, then their buffers, then the environment.
     priorities: Vec<u64>,
     /// PCT: moments at which the actor that goes on becomes the last.
@@ -68,16 +52,22 @@ struct Chance {
 }
 
 impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.draw.below(limit as u64) as usize
+    }
+
     fn new(strategy: Strategy, seed: u64, lanes: usize, length: usize) -> Self {
-        let mut draw = Draw(seed);
-        let priorities = (0..=2 * lanes).map(|_| (draw.next() >> 1) + 1).collect();
+        let mut draw = SplitMix64::new(seed);
+        let priorities = (0..=2 * lanes).map(|_| (draw.word() >> 1) + 1).collect();
         let depth = match strategy {
             Strategy::Pct { depth } => depth,
             _ => 1,
         };
-        let changes = (1..depth).map(|_| draw.below(length.max(1))).collect();
+        let changes = (1..depth)
+            .map(|_| draw.below(length.max(1) as u64) as usize)
+            .collect();
         let kinds = match strategy {
-            Strategy::Swarm => draw.next() as u32 % (1 << KINDS),
+            Strategy::Swarm => draw.word() as u32 % (1 << KINDS),
             _ => u32::MAX,
         };
         Self {
@@ -96,14 +86,14 @@ impl Chance {
         }
         let allowed = |index: &usize| self.kinds >> kind(moves[*index]) & 1 == 1;
         let unasked: Vec<usize> = (certain..moves.len()).filter(allowed).collect();
-        let rare = self.draw.next().is_multiple_of(UNASKED_EVERY);
+        let rare = self.draw.word().is_multiple_of(UNASKED_EVERY);
         if certain == 0 || rare && !unasked.is_empty() {
             if unasked.is_empty() {
                 return certain;
             }
-            return unasked[self.draw.below(unasked.len())];
+            return unasked[self.below(unasked.len())];
         }
-        self.draw.below(certain)
+        self.below(certain)
     }
 
     fn pick_by_priority(&mut self, moves: &[Move], at: usize) -> usize {
@@ -118,7 +108,7 @@ impl Chance {
         let first: Vec<usize> = (0..moves.len())
             .filter(|&index| self.priorities[actor(moves[index])] == best)
             .collect();
-        let chosen = first[self.draw.below(first.len())];
+        let chosen = first[self.below(first.len())];
         if self.changes.contains(&at) || actor(moves[chosen]) == 2 * lanes {
             // Lower than every other; an environment that kept its turn would starve the lanes.
             let lowest = self.priorities.iter().min().copied().unwrap_or(1);
@@ -232,7 +222,7 @@ impl Checker<'_> {
             };
             let taken = self.machine.take(&mut next, chosen, &mut ways);
             let mut more = script.clone();
-            if chance.draw.next().is_multiple_of(2) || !more.advance() {
+            if chance.draw.word().is_multiple_of(2) || !more.advance() {
                 *state = next;
                 return (inner, taken.err());
             }

@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use check::Litmus;
-use check::litmus::{self, stress::Mix};
+use check::litmus;
 use fabric::{
     Coherence, Discipline, Fence, Flush, HostAtomics, NoWatch, Pod, Program, Seat, Setting,
-    Substrate,
+    SplitMix64, Substrate,
 };
 use model::WriteMode;
 use sim::pod::PodFile;
@@ -117,7 +117,7 @@ const RUNS: u64 = 12;
 
 fn seen(test: &Litmus, writes: WriteMode) -> BTreeSet<Vec<u64>> {
     let mut seen = BTreeSet::new();
-    let mut random = Mix::new(1);
+    let mut random = SplitMix64::new(1);
     for file in pods(test.coherence(), writes) {
         for seed in 0..SEEDS {
             let mut lanes = Lanes {

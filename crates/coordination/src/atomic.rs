@@ -13,7 +13,7 @@
 //! the sum of all adds, or the number of exchanges that succeeded; with swaps, everything put and
 //! everything found must cancel but for those two values; with or, the bits that were set.
 
-use fabric::{Arena, Gone, HostAtomics, Pod, Ticks, wait_until};
+use fabric::{Arena, Gone, HostAtomics, Pod, SplitMix64, Ticks, wait_until};
 use serde::{Deserialize, Serialize};
 use sync::Arrival;
 use sync::atomic::{AnyAtomic, Atomic64, AtomicVisitor, Rmw, ValueDesk, Via};
@@ -302,12 +302,12 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
     fn contend<A: Atomic64>(&mut self, atomic: &A, who: u32, number: u32) -> Result<(), Gone> {
         let (port, rounds) = (self.worker.port(), u64::from(self.params.rounds));
         let first = u64::from(self.worker.repetition()) * rounds;
-        let mut draw = Draw::new(self.worker.seed(), who);
+        let mut draw = SplitMix64::of_lane(self.worker.seed(), who.into());
         let mut sum = Sum::of(self.params.op);
         let mut spans = Vec::with_capacity(rounds as usize);
         let (start, mut seen) = (port.now(), 0);
         for index in first..first + rounds {
-            let reads = draw.next() < self.params.read_share;
+            let reads = draw.unit() < self.params.read_share;
             let began = port.now();
             let (op, old) = if reads {
                 (Rmw::Load, Some(atomic.load(port, who)?))
@@ -338,23 +338,6 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
             });
             self.layout.done.all(port, 0, repetition).then_some(())
         })
-    }
-}
-
-/// Numbers in 0..1, the same in every run of a seed (`SplitMix64`).
-struct Draw(u64);
-
-impl Draw {
-    fn new(seed: u64, lane: u32) -> Self {
-        Self(seed ^ (u64::from(lane) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 

@@ -1,5 +1,6 @@
 //! In which order lines are visited: one that neither prefetcher nor TLB spoils.
 
+use fabric::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 /// Lines of a group of pages: 256 KiB, 64 pages of 4 KiB, which every first-level TLB since Skylake
@@ -25,12 +26,12 @@ pub enum Order {
 pub(crate) fn visiting(order: Order, lines: usize, seed: u64) -> Vec<u32> {
     let lines = u32::try_from(lines).expect("Params::check limits the lines");
     let mut all: Vec<u32> = (0..lines).collect();
-    let mut random = SplitMix64(seed);
+    let mut random = SplitMix64::new(seed);
     match order {
-        Order::Random => random.shuffle(&mut all),
+        Order::Random => shuffle(&mut random, &mut all),
         Order::Tlb => {
             let mut groups: Vec<&[u32]> = all.chunks(GROUP_LINES).collect();
-            random.shuffle(&mut groups);
+            shuffle(&mut random, &mut groups);
             let mut grouped: Vec<u32> = groups.concat();
             // A group that is shorter than the others shifts the bounds of those behind it.
             let mut rest = grouped.as_mut_slice();
@@ -38,7 +39,7 @@ pub(crate) fn visiting(order: Order, lines: usize, seed: u64) -> Vec<u32> {
                 let begun = first as usize / GROUP_LINES * GROUP_LINES;
                 let len = GROUP_LINES.min(lines as usize - begun);
                 let (group, others) = rest.split_at_mut(len);
-                random.shuffle(group);
+                shuffle(&mut random, group);
                 rest = others;
             }
             all = grouped;
@@ -47,24 +48,11 @@ pub(crate) fn visiting(order: Order, lines: usize, seed: u64) -> Vec<u32> {
     all
 }
 
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Fisher and Yates. The bias of a multiplication instead of a division is below 2^-32.
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let chosen = (u128::from(self.next()) * (last as u128 + 1)) >> 64;
-            items.swap(last, chosen as usize);
-        }
+/// Fisher and Yates. The bias of a multiplication instead of a division is below 2^-32.
+fn shuffle<T>(random: &mut SplitMix64, items: &mut [T]) {
+    for last in (1..items.len()).rev() {
+        let chosen = (u128::from(random.word()) * (last as u128 + 1)) >> 64;
+        items.swap(last, chosen as usize);
     }
 }
 

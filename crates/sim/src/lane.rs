@@ -1,5 +1,6 @@
 //! One lane: its clock, what it has in flight, its private caches.
 
+use fabric::SplitMix64;
 use model::Content;
 
 use crate::pod::PodFile;
@@ -133,7 +134,7 @@ pub(crate) struct Lane {
     pub combining: Vec<Combining>,
     /// Versions of host-shared lines that it holds, by line modulo their number.
     pub host_lines: [(u32, u32); 16],
-    pub random: u64,
+    pub random: SplitMix64,
     pub private_end: u32,
     pub pauses: u64,
 }
@@ -165,7 +166,7 @@ impl Lane {
             batch: Batch::default(),
             combining: Vec::new(),
             host_lines: [(u32::MAX, 0); 16],
-            random: seed ^ (lane + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            random: SplitMix64::of_lane(seed, lane),
             private_end: 0,
             pauses: 0,
         }
@@ -191,14 +192,5 @@ impl Lane {
         self.clock += cycle;
         self.stored.later(done);
         self.stores.occupy(self.stored.at);
-    }
-
-    /// A number in 0..1 of its own sequence (splitmix64).
-    pub(crate) fn draw(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 }

@@ -274,7 +274,7 @@ impl World {
         let mut service = self.timing.response + extra;
         let lane = &mut self.lanes[id];
         let host = lane.host;
-        if self.timing.tail_probability > 0.0 && lane.draw() < self.timing.tail_probability {
+        if self.timing.tail_probability > 0.0 && lane.random.unit() < self.timing.tail_probability {
             let idle = (self.timing.request + self.timing.response) as f64;
             service += (idle * (self.timing.tail_factor - 1.0)) as Time;
         }
