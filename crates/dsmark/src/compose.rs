@@ -7,6 +7,22 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::job::Listed;
+use crate::litmus::Litmus;
+
+/// Every workload, on a substrate.
+pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
+    Registry::default()
+        .with::<micro::Latency>()
+        .with::<micro::Bandwidth>()
+        .with::<micro::Primitive>()
+        .with::<micro::Visibility>()
+        .with::<Litmus>()
+        .with::<coordination::Lock>()
+        .with::<coordination::Barrier>()
+        .with::<coordination::Atomic>()
+        .with::<coordination::Ring>()
+        .with::<coordination::Sharing>()
+}
 
 /// The trials of a plan that run `on` a substrate, numbered from `first`.
 pub(crate) fn expand<S: Substrate, W: Watch>(

@@ -20,10 +20,9 @@ use serde_json::{Value, json};
 use sync::Heart;
 
 use crate::build::build_id;
-use crate::compose::{expand, region_bytes};
+use crate::compose::{self, expand, region_bytes};
 use crate::failure::Failure;
 use crate::job::{Job, OnRegion, Ready, Run};
-use crate::litmus::Litmus;
 use crate::region::Pool;
 
 /// How long hosts wait for each other: local ones start within moments of each other.
@@ -31,17 +30,7 @@ const JOIN_TIMEOUT_MS: u64 = 10_000;
 
 /// Every workload on this substrate.
 fn registry<'r>() -> Registry<Host<'r>, Heart> {
-    Registry::default()
-        .with::<micro::Latency>()
-        .with::<micro::Bandwidth>()
-        .with::<micro::Primitive>()
-        .with::<micro::Visibility>()
-        .with::<Litmus>()
-        .with::<coordination::Lock>()
-        .with::<coordination::Barrier>()
-        .with::<coordination::Atomic>()
-        .with::<coordination::Ring>()
-        .with::<coordination::Sharing>()
+    compose::registry()
 }
 
 /// What `"*"` stands for in a plan.

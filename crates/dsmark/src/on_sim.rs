@@ -15,27 +15,16 @@ use serde_json::Value;
 use sim::pod::PodFile;
 use sim::{Attribution, Sim};
 
-use crate::compose::{expand, listed, region_bytes};
+use crate::compose::{self, expand, listed, region_bytes};
 use crate::failure::Failure;
 use crate::job::{Job, Listed, Ready, Run};
-use crate::litmus::Litmus;
 
 /// The pod that is simulated unless another is named.
 pub(crate) const DEFAULT_POD: &str = "sc26-four-host";
 
 /// Every workload on this substrate.
 fn registry() -> Registry<Sim, NoWatch> {
-    Registry::default()
-        .with::<micro::Latency>()
-        .with::<micro::Bandwidth>()
-        .with::<micro::Primitive>()
-        .with::<micro::Visibility>()
-        .with::<Litmus>()
-        .with::<coordination::Lock>()
-        .with::<coordination::Barrier>()
-        .with::<coordination::Atomic>()
-        .with::<coordination::Ring>()
-        .with::<coordination::Sharing>()
+    compose::registry()
 }
 
 /// What `"*"` stands for in a plan: a simulated CPU has every instruction.
