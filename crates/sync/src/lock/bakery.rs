@@ -19,8 +19,8 @@ const CHOOSING: u64 = 1;
 /// Where a bakery lies.
 #[derive(Clone, Debug)]
 pub struct Bakery {
-    board: Board,
-    arrival: Arrival,
+    pub(super) board: Board,
+    pub(super) arrival: Arrival,
 }
 
 impl Lock for Bakery {
@@ -45,16 +45,31 @@ impl Lock for Bakery {
         let mut greatest = 0;
         let mut others = self.board.watch_others(me.who);
         others.scan(port, |_, word| greatest = greatest.max(number(word)));
-        me.number = greatest + 1;
-        // Must be at the device before the wait: of two that take numbers at once, one sees both.
-        self.arrival.announce(port, line, me.number << 1);
-        wait_for_smaller(port, &self.board, me, patience)
+        self.queue(port, me, greatest, patience)
     }
 
     /// Cost: 1 publish.
     fn release<P: HostAtomics>(&self, port: &P, me: &mut Member) -> Result<(), Gone> {
         leave(port, &self.board, me);
         Ok(())
+    }
+}
+
+impl Bakery {
+    /// Takes a number above the greatest that the doorway's scan found, and waits for its turn.
+    /// Cost: 1 publish, and that of the wait.
+    pub(super) fn queue<P: HostAtomics>(
+        &self,
+        port: &P,
+        me: &mut Member,
+        greatest: u64,
+        patience: Patience,
+    ) -> Result<(), NotAcquired> {
+        me.number = greatest + 1;
+        let line = self.board.word(me.who);
+        // Must be at the device before the wait: of two that take numbers at once, one sees both.
+        self.arrival.announce(port, line, me.number << 1);
+        wait_for_smaller(port, &self.board, me, patience)
     }
 }
 
@@ -66,7 +81,7 @@ pub(super) fn number(word: u64) -> u64 {
 /// gives up withdraws: to the others it is as if it had come and gone.
 ///
 /// Cost: 1 observe of the lines of those still before this one, a look.
-pub(super) fn wait_for_smaller<P: HostAtomics>(
+fn wait_for_smaller<P: HostAtomics>(
     port: &P,
     board: &Board,
     me: &mut Member,
@@ -88,7 +103,7 @@ pub(super) fn wait_for_smaller<P: HostAtomics>(
     })
 }
 
-pub(super) fn leave<P: HostAtomics>(port: &P, board: &Board, me: &mut Member) {
+fn leave<P: HostAtomics>(port: &P, board: &Board, me: &mut Member) {
     // Serves the waits of the others; behind what the holder posted.
     board.post(port, me.who, 0);
 }

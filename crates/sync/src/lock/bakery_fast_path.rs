@@ -29,27 +29,20 @@
 
 use fabric::{Arena, Gone, HostAtomics};
 
-use super::bakery::{leave, number, wait_for_smaller};
+use super::bakery::{Bakery, number};
 use super::{Lock, Member, NotAcquired, Options};
-use crate::board::{Arrival, Board};
 use crate::patience::Patience;
 
 /// The word of a member that asks: choosing in the bakery's sense, perhaps inside already.
 const ASKING: u64 = 1;
 
-/// Where the lock lies.
+/// A bakery, entered otherwise.
 #[derive(Clone, Debug)]
-pub struct BakeryFastPath {
-    board: Board,
-    arrival: Arrival,
-}
+pub struct BakeryFastPath(Bakery);
 
 impl Lock for BakeryFastPath {
     fn lay_out(arena: &mut Arena, name: &str, options: &Options) -> Self {
-        Self {
-            board: Board::lay_out(arena, &format!("{name}.number"), options.pod.hosts),
-            arrival: options.arrival,
-        }
+        Self(Bakery::lay_out(arena, name, options))
     }
 
     /// Cost: 1 publish, 1 observe of N-1 lines if all others are idle; otherwise 1 publish and the
@@ -60,26 +53,22 @@ impl Lock for BakeryFastPath {
         me: &mut Member,
         patience: Patience,
     ) -> Result<(), NotAcquired> {
-        let line = self.board.word(me.who);
+        let Bakery { board, arrival } = &self.0;
         // Must be at the device before the scan (1 and 2 above).
-        self.arrival.announce(port, line, ASKING);
+        arrival.announce(port, board.word(me.who), ASKING);
         let (mut alone, mut greatest) = (true, 0);
-        self.board.watch_others(me.who).scan(port, |_, word| {
+        board.watch_others(me.who).scan(port, |_, word| {
             alone &= word == 0;
             greatest = greatest.max(number(word));
         });
         if alone {
             return Ok(());
         }
-        me.number = greatest + 1;
-        // Must be at the device before the wait: of two that take numbers at once, one sees both.
-        self.arrival.announce(port, line, me.number << 1);
-        wait_for_smaller(port, &self.board, me, patience)
+        self.0.queue(port, me, greatest, patience)
     }
 
     /// Cost: 1 publish.
     fn release<P: HostAtomics>(&self, port: &P, me: &mut Member) -> Result<(), Gone> {
-        leave(port, &self.board, me);
-        Ok(())
+        self.0.release(port, me)
     }
 }
