@@ -2,8 +2,7 @@
 
 use fabric::{Census, Coherence};
 use record::{
-    CensusPerOp, Device, Directory, Fences, Label, Row, SCHEMA, Stop, Substrate, Summary,
-    WriteError,
+    About, CensusPerOp, Device, Directory, Fences, Label, Row, Stop, Substrate, Summary, WriteError,
 };
 
 use serde_json::{Map, Value};
@@ -166,8 +165,7 @@ fn base_row(place: &Place, spec: &TrialSpec, lanes: &[LaneReport], failure: Opti
         .then_some(verdicts)
         .filter(|all| !all.is_empty());
     let lead = lanes.iter().min_by_key(|lane| (lane.host, lane.lane));
-    Row {
-        schema: SCHEMA,
+    let about = About {
         workload: spec.workload.clone(),
         params: spec.params.clone(),
         substrate: place.substrate,
@@ -180,36 +178,21 @@ fn base_row(place: &Place, spec: &TrialSpec, lanes: &[LaneReport], failure: Opti
         device: place.device,
         hosts: spec.pod.hosts,
         lanes: spec.pod.lanes,
-        host: None,
-        oversubscribed: place.oversubscribed,
-        rep: 0,
         seed: spec.seed,
-        metric: String::new(),
-        unit: String::new(),
-        n: 0,
-        min: None,
-        p50: None,
-        p90: None,
-        p99: None,
-        p999: None,
-        max: None,
-        mean: None,
-        ci95: None,
+    };
+    Row {
+        oversubscribed: place.oversubscribed,
         census: if error.is_none() { census(lanes) } else { None },
         verified: verified.map(|all| all.into_iter().all(|right| right)),
         answer: lanes.iter().find_map(|lane| lane.answer.clone()),
-        digest: String::new(),
-        samples_at: None,
         error,
-        peer: None,
-        lane: None,
         reps: lead.map_or(0, |lane| lane.reps),
         stopped: lead
             .and_then(|lane| lane.stopped)
             .or(failure.map(|_| Stop::Interrupted)),
-        reason: None,
         trial: spec.index,
         counters: counters(lanes),
+        ..Row::unmeasured(about)
     }
 }
 

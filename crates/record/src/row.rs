@@ -217,6 +217,77 @@ pub struct Row {
     pub lane: Option<u32>,
 }
 
+/// What a row is about, before anything is measured.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// What ran.
+    pub workload: String,
+    /// Its parameters.
+    pub params: Map<String, Value>,
+    /// What executed it.
+    pub substrate: Substrate,
+    /// What kind of evidence its figures are.
+    pub label: Label,
+    /// The pod's name.
+    pub pod: String,
+    /// Who keeps hosts coherent.
+    pub coherence: Coherence,
+    /// What backs the region.
+    pub device: Device,
+    /// Hosts.
+    pub hosts: u32,
+    /// Lanes of each.
+    pub lanes: u32,
+    /// The seed of everything random.
+    pub seed: u64,
+}
+
+impl Row {
+    /// A row of a whole pod without figures, verdict or reason: whoever measured fills it.
+    pub fn unmeasured(about: About) -> Self {
+        Self {
+            schema: SCHEMA,
+            workload: about.workload,
+            params: about.params,
+            substrate: about.substrate,
+            label: about.label,
+            pod: about.pod,
+            coherence: about.coherence,
+            device: about.device,
+            hosts: about.hosts,
+            lanes: about.lanes,
+            host: None,
+            oversubscribed: false,
+            rep: 0,
+            seed: about.seed,
+            metric: String::new(),
+            unit: String::new(),
+            n: 0,
+            min: None,
+            p50: None,
+            p90: None,
+            p99: None,
+            p999: None,
+            max: None,
+            mean: None,
+            ci95: None,
+            census: None,
+            verified: None,
+            answer: None,
+            digest: String::new(),
+            samples_at: None,
+            error: None,
+            peer: None,
+            reps: 0,
+            stopped: None,
+            reason: None,
+            trial: 0,
+            counters: None,
+            lane: None,
+        }
+    }
+}
+
 impl Row {
     /// Fills in the statistics.
     pub fn summarize(&mut self, summary: &Summary) {

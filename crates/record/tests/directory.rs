@@ -9,8 +9,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use record::{
-    Build, CensusPerOp, Coherence, Device, Directory, Fences, Label, Origin, ReadError, Results,
-    Row, SCHEMA, Stop, Substrate, Summary, WriteError,
+    About, Build, CensusPerOp, Coherence, Device, Directory, Fences, Label, Origin, ReadError,
+    Results, Row, Stop, Substrate, Summary, WriteError,
 };
 use serde_json::{Value, json};
 
@@ -33,8 +33,7 @@ fn create(path: &Path) -> Result<Directory, WriteError> {
 }
 
 fn row(workload: &str, lines: u32, trial: u32) -> Row {
-    Row {
-        schema: SCHEMA,
+    let about = About {
         workload: workload.to_owned(),
         params: [("lines".to_owned(), json!(lines))].into_iter().collect(),
         substrate: Substrate::Native,
@@ -44,34 +43,15 @@ fn row(workload: &str, lines: u32, trial: u32) -> Row {
         device: Device::Tmpfs,
         hosts: 2,
         lanes: 1,
-        host: None,
-        oversubscribed: false,
-        rep: 0,
         seed: 1,
+    };
+    Row {
         metric: "half_round_trip_ns".into(),
         unit: "ns".into(),
-        n: 0,
-        min: None,
-        p50: None,
-        p90: None,
-        p99: None,
-        p999: None,
-        max: None,
-        mean: None,
-        ci95: None,
-        census: None,
-        verified: None,
-        answer: None,
-        digest: String::new(),
-        samples_at: None,
-        error: None,
-        peer: None,
-        lane: None,
         reps: 1,
-        stopped: None,
         reason: Some("not measured".into()),
         trial,
-        counters: None,
+        ..Row::unmeasured(about)
     }
 }
 

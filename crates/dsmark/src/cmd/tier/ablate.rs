@@ -137,12 +137,7 @@ fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<
                 "ci95": effect.interval})
         })
         .collect();
-    let metric = |name, unit, samples| Metric {
-        name,
-        unit,
-        samples,
-        answer: None,
-    };
+    let metric = Metric::of;
     let mut metrics = vec![
         metric("time_ns", "ns", each(|outcome| outcome.seconds * 1e9)),
         metric("relative_time", "x", relative(|outcome| outcome.seconds)),

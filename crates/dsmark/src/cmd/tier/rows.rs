@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write, stderr};
 use std::path::Path;
 
-use record::{Coherence, Device, Directory, Label, Origin, Row, SCHEMA, Substrate, Summary};
+use record::{About, Coherence, Device, Directory, Label, Origin, Row, Substrate, Summary};
 use serde_json::{Map, Value, json};
 use tiering::experiment::Experiment;
 use tiering::run::{Outcome, Point};
@@ -20,6 +20,22 @@ pub(super) struct Metric {
     /// One a seed; none where a trial has no such figure, and why.
     pub(super) samples: Result<Vec<f64>, &'static str>,
     pub(super) answer: Option<Value>,
+}
+
+impl Metric {
+    /// A metric without an answer.
+    pub(super) fn of(
+        name: &'static str,
+        unit: &'static str,
+        samples: Result<Vec<f64>, &'static str>,
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            samples,
+            answer: None,
+        }
+    }
 }
 
 /// Rows, with the samples behind each.
@@ -149,8 +165,7 @@ fn params(experiment: &Experiment, policy: &str) -> Result<Map<String, Value>, F
 }
 
 fn blank(workload: &str, params: Map<String, Value>) -> Row {
-    Row {
-        schema: SCHEMA,
+    Row::unmeasured(About {
         workload: workload.into(),
         params,
         substrate: Substrate::Sim,
@@ -160,35 +175,8 @@ fn blank(workload: &str, params: Map<String, Value>) -> Row {
         device: Device::Model,
         hosts: 1,
         lanes: tiering::preset::machine().cpu.threads.value,
-        host: None,
-        oversubscribed: false,
-        rep: 0,
         seed: 1,
-        metric: String::new(),
-        unit: String::new(),
-        n: 0,
-        min: None,
-        p50: None,
-        p90: None,
-        p99: None,
-        p999: None,
-        max: None,
-        mean: None,
-        ci95: None,
-        census: None,
-        verified: None,
-        answer: None,
-        digest: String::new(),
-        samples_at: None,
-        error: None,
-        peer: None,
-        reps: 0,
-        stopped: None,
-        reason: None,
-        trial: 0,
-        counters: None,
-        lane: None,
-    }
+    })
 }
 
 /// What one trial shows besides its figures: where the time went, and how it went on. Times are in

@@ -44,12 +44,7 @@ fn metrics(outcomes: &[Outcome], ends: &[Ends]) -> Vec<Metric> {
     let each = |figure: fn(&Outcome) -> f64| Ok(outcomes.iter().map(figure).collect());
     let normalized = outcomes.iter().zip(ends);
     let normalized = normalized.map(|(outcome, ends)| ends.all_capacity / outcome.seconds);
-    let metric = |name, unit, samples| Metric {
-        name,
-        unit,
-        samples,
-        answer: None,
-    };
+    let metric = Metric::of;
     let mut metrics = vec![
         metric("time_ns", "ns", each(|outcome| outcome.seconds * 1e9)),
         metric("normalized_performance", "x", Ok(normalized.collect())),

@@ -30,11 +30,8 @@ pub(super) fn skew(out: Option<&Path>, json: bool) -> Result<(), Failure> {
             let skews: Vec<Skew> = (0..PAGES)
                 .map(|_| sampled_skew(density, active, &mut random))
                 .collect();
-            let metric = |name, unit, of: fn(&Skew) -> f64| Metric {
-                name,
-                unit,
-                samples: Ok(skews.iter().map(of).collect()),
-                answer: None,
+            let metric = |name, unit, of: fn(&Skew) -> f64| {
+                Metric::of(name, unit, Ok(skews.iter().map(of).collect()))
             };
             let metrics = vec![
                 metric("touched_subpages", "subpages", |skew| f64::from(skew.hot)),
