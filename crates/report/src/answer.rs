@@ -8,7 +8,7 @@ use crate::figure::bandwidth::{self, by_lanes, loaded, unloaded};
 use crate::figure::curve::Curve;
 use crate::figure::latency::{self, by_working_set};
 use crate::figure::ruler::bytes;
-use crate::figure::{finding, primitive, visibility};
+use crate::figure::{finding, primitive, tier, visibility};
 use crate::phrase;
 
 /// What one kind of step costs, by one kind of evidence.
@@ -30,10 +30,17 @@ const STEPS: [(&str, &str); 7] = [
     ("Atomic operations", "atomic"),
 ];
 
-/// The answers, in the order of the question, and the steps that no row is about.
+/// Questions about one host: whether they were asked shows in the rows alone.
+const BESIDES: [(&str, &str); 2] = [
+    ("Tiering", tier::WORKLOAD),
+    ("What a sampler sees of huge pages", tier::SKEW),
+];
+
+/// The answers, in the order of the question, and the steps that no row is about. Results of
+/// tiering alone leave no step of the pod unanswered: nobody asked for one.
 pub(crate) fn answers(results: &Results) -> (Vec<Topic>, Vec<&'static str>) {
     let (mut topics, mut unanswered) = (Vec::new(), Vec::new());
-    for (step, workload) in STEPS {
+    for (step, workload) in STEPS.into_iter().chain(BESIDES) {
         let conditions = Condition::of_workload(results, workload);
         for of_label in conditions.chunk_by(|left, right| left.label == right.label) {
             topics.push(Topic {
@@ -42,9 +49,17 @@ pub(crate) fn answers(results: &Results) -> (Vec<Topic>, Vec<&'static str>) {
                 sentences: sentences(workload, of_label),
             });
         }
-        if conditions.is_empty() {
+        if conditions.is_empty() && STEPS.iter().any(|(asked, _)| *asked == step) {
             unanswered.push(step);
         }
+    }
+    let besides = |row: &Row| {
+        BESIDES
+            .iter()
+            .any(|(_, workload)| *workload == row.workload)
+    };
+    if results.rows.iter().all(besides) {
+        unanswered.clear();
     }
     (topics, unanswered)
 }
@@ -55,6 +70,11 @@ fn sentences(workload: &str, conditions: &[Condition<'_>]) -> Vec<String> {
         bandwidth::WORKLOAD => rates(conditions),
         primitive::WORKLOAD => instructions(conditions),
         visibility::WORKLOAD => updates(conditions),
+        tier::WORKLOAD => tiers(conditions),
+        tier::SKEW => tier::skew_title(conditions)
+            .map(|title| format!("{title}."))
+            .into_iter()
+            .collect(),
         _ => medians(conditions),
     };
     if sentences.is_empty() {
@@ -173,6 +193,42 @@ fn updates(conditions: &[Condition<'_>]) -> Vec<String> {
         (!said.is_empty()).then(|| format!("{name}: {}.", said.join("; ")))
     });
     sentences.extend(said);
+    sentences
+}
+
+/// A policy's time on a workload, what the fast tier serves, and how far that is from the bounds.
+fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
+    let said = conditions.iter().filter_map(|one| {
+        let param = |name| one.param(name).unwrap_or_default();
+        let time = phrase::estimate(one.middle(tier::TIME)?);
+        let (policy, workload) = (param("policy"), param("workload"));
+        let (ratio, memory) = (param("ratio"), param("capacity_tier"));
+        let figures = [
+            ("normalized_performance", "of all-capacity's speed"),
+            ("fast_hit_ratio", "of misses served by the fast tier"),
+            ("oracle_gap_closed", "of the way to the best oracle"),
+            ("relative_time", "of the base's time"),
+            ("rss_bytes", "resident"),
+            ("migrated_bytes", "moved"),
+        ];
+        let figures = figures.iter().filter_map(|&(metric, name)| {
+            let row = one.middle(metric)?;
+            Some(format!("{} {name}", phrase::estimate(row)))
+        });
+        let said: Vec<String> = std::iter::once(time).chain(figures).collect();
+        Some(format!(
+            "{policy}, {workload} at {ratio} with {memory}: {}.",
+            said.join("; ")
+        ))
+    });
+    let mut sentences: Vec<String> = said.collect();
+    let rows = conditions.iter().flat_map(|one| &one.rows);
+    for caveat in rows.filter_map(|row| row.caveat.as_deref()) {
+        let sentence = format!("Caveat: {caveat}.");
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
     sentences
 }
 

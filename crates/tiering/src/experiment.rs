@@ -269,12 +269,11 @@ impl Experiment {
     /// No such workload, or a scale that does not suit it.
     pub fn effective_scale(&self) -> Result<Scale, ExperimentError> {
         let grain = grain(&self.workload)?;
-        let scale = match self.scale {
-            Some(scale) => scale,
-            None => {
-                let fast_bytes = footprint(&self.workload)? * self.ratio.fast_share();
-                law::smallest(grain, fast_bytes, self.workload == "graph500")
-            }
+        let scale = if let Some(scale) = self.scale {
+            scale
+        } else {
+            let fast_bytes = footprint(&self.workload)? * self.ratio.fast_share();
+            law::smallest(grain, fast_bytes, self.workload == "graph500")
         };
         Ok(scale.suits(grain)?)
     }

@@ -97,13 +97,16 @@ fn geometry(grain: Grain) -> u32 {
 
 /// The smallest scale that keeps the law for a fast tier of so many bytes at full scale. Sizes are
 /// powers of two where `doubling` data asks for it.
+///
+/// # Panics
+/// Never: geometries are powers of two, and sizes are clamped to what is allowed.
 pub fn smallest(grain: Grain, fast_bytes: f64, doubling: bool) -> Scale {
     let geometry = geometry(grain);
     let huge_pages = fast_bytes / (f64::from(SUBPAGES) * PAGE_BYTES as f64);
     let size = f64::from(geometry) * huge_pages / (LEAST_HUGE_PAGES as f64 * MARGIN);
     let size = (size as u32).clamp(geometry * 2, Scale::GREATEST_SIZE);
     let size = if doubling { 1 << size.ilog2() } else { size };
-    Scale::new(size, geometry).expect("the geometry is a power of two, and the size at least twice")
+    Scale::new(size, geometry).expect("a power of two, and at least twice that")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod palette;
 pub(crate) mod primitive;
 pub(crate) mod ruler;
 mod scene;
-mod tier;
+pub(crate) mod tier;
 pub(crate) mod visibility;
 
 use std::fs;

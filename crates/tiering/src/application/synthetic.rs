@@ -82,7 +82,8 @@ pub enum PatternError {
 /// Patterns with a percentage: its name, its default, its greatest value. A page of nothing but
 /// zeros holds nothing to read; beyond 95 % of a memory's bandwidth a queue has no bound to speak
 /// of, so that waiting, not the policy, would be measured.
-const PERCENTAGES: [(&str, u32, u32, fn(u32) -> Pattern); 3] = [
+type Percentage = (&'static str, u32, u32, fn(u32) -> Pattern);
+const PERCENTAGES: [Percentage; 3] = [
     ("skew-in-huge", 10, 100, Pattern::SkewInHuge),
     ("zero-bloat", 75, 99, Pattern::ZeroBloat),
     ("bw-antagonist", 50, 95, Pattern::Antagonist),

@@ -45,8 +45,8 @@ impl Cache {
             return Lookup::Hit;
         }
         let victim = set[WAYS - 1];
-        let [a, b, c, d, e, f, g, _] = *set;
-        *set = [first, a, b, c, d, e, f, g];
+        set.copy_within(..WAYS - 1, 1);
+        set[0] = first;
         if victim & 1 == 1 && victim != NONE {
             Lookup::Evicted(victim >> 1)
         } else {
