@@ -1,12 +1,11 @@
 //! What the model itself costs: accesses a second of one core, and nanoseconds a sample.
 //!
-//! `accesses` are addresses drawn before the clock starts. `trial` is everything: an application,
-//! its random numbers, faults, samples, daemons and checks of page conservation.
+//! Addresses are drawn before the clock starts. Records of the sampler are read and classified as
+//! they come, one in so many demand misses as the policy's controller settles on.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tiering::experiment::Experiment;
 use tiering::machine::{Access, Mechanism, Sample, Setup};
 use tiering::policy::memtis::{Features, Memtis, Switches};
 use tiering::policy::{FirstTouch, Policy, Tick};
@@ -84,29 +83,14 @@ fn accesses(criterion: &mut Criterion) {
                     if turn % 1_000 == 0 {
                         world.policy.on_tick(Tick::Drain, &mut world.mechanism);
                     }
+                    // 20 threads take 15 s, scaled, for about so many misses to NVM.
+                    if turn % 250_000 == 0 {
+                        world.policy.on_tick(Tick::CpuCheck, &mut world.mechanism);
+                    }
                 }
             });
         });
     }
-    group.finish();
-}
-
-/// A whole trial: random updates under the kernel's Memtis.
-fn trial(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("trial");
-    let experiment = Experiment {
-        workload: "gups-hot".into(),
-        scale: Some(Scale::new(16_384, 256).expect("a scale")),
-        ..Experiment::default()
-    };
-    let reference = experiment.reference(1).expect("a workload");
-    let run = || {
-        let outcome = experiment.run("memtis-kernel", 1, &reference);
-        outcome.expect("a policy")
-    };
-    group.throughput(Throughput::Elements(run().whole.accesses));
-    group.sample_size(10);
-    group.bench_function("memtis-kernel", |bencher| bencher.iter(run));
     group.finish();
 }
 
@@ -131,5 +115,5 @@ fn samples(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, accesses, trial, samples);
+criterion_group!(benches, accesses, samples);
 criterion_main!(benches);
