@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 
 /// Runs `count` tasks; `keep` sees their results in order, on this thread, as soon as all before it
-/// are there. Once `interrupted` is set no task is begun. Tasks are begun in order and each that was
-/// begun is ended, so what was kept is a prefix: its length is returned.
+/// are there. Once `interrupted` is set no task is begun. Tasks are begun in order, and each that
+/// was begun is ended, so what was kept is a prefix: its length is returned.
 pub(crate) fn in_order<T: Send>(
     count: usize,
     interrupted: &AtomicBool,

@@ -112,8 +112,8 @@ pub enum ExperimentError {
     Ratio(String),
     /// A fast tier of nothing.
     #[error(
-        "the fast tier would hold {pages} base pages, less than one huge page, at ratio {ratio} and \
-         scale {scale}: give FAST a larger part, or choose a smaller SIZE"
+        "the fast tier would hold {pages} base pages, less than one huge page, at ratio {ratio} \
+         and scale {scale}: give FAST a larger part, or choose a smaller SIZE"
     )]
     NoFastTier {
         /// Fast to capacity.
