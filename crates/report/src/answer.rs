@@ -58,7 +58,7 @@ pub(crate) fn answers(results: &Results) -> (Vec<Topic>, Vec<&'static str>) {
             .iter()
             .any(|(_, workload)| *workload == row.workload)
     };
-    if results.rows.iter().all(besides) {
+    if !results.rows.is_empty() && results.rows.iter().all(besides) {
         unanswered.clear();
     }
     (topics, unanswered)
