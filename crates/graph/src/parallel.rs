@@ -1,0 +1,50 @@
+//! Pieces of work on a few threads: taken in order, results in order.
+
+use std::sync::Mutex;
+use std::thread;
+
+use crate::error::GraphError;
+
+/// Calls `f` once with each item, on up to `threads` threads, which take them in order.
+///
+/// # Errors
+/// That of the first item which failed. Every item before it was done; later ones may be left out.
+pub(crate) fn each<I: Send, T: Send>(
+    threads: usize,
+    items: impl IntoIterator<Item = I, IntoIter: Send>,
+    f: impl Fn(I) -> Result<T, GraphError> + Sync,
+) -> Result<Vec<T>, GraphError> {
+    let source = Mutex::new(Some(items.into_iter().enumerate()));
+    let next = || {
+        let mut source = source.lock().expect("taking an item does not panic");
+        source.as_mut()?.next()
+    };
+    let work = || {
+        let mut done = Vec::new();
+        while let Some((index, item)) = next() {
+            let result = f(item);
+            if result.is_err() {
+                *source.lock().expect("taking an item does not panic") = None;
+            }
+            done.push((index, result));
+        }
+        done
+    };
+    let mut all: Vec<(usize, Result<T, GraphError>)> = if threads <= 1 {
+        work()
+    } else {
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut all = work();
+            for other in others {
+                match other.join() {
+                    Ok(done) => all.extend(done),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            all
+        })
+    };
+    all.sort_unstable_by_key(|&(index, _)| index);
+    all.into_iter().map(|(_, result)| result).collect()
+}
