@@ -94,9 +94,11 @@ pub enum GraphError {
     #[error("interrupted: nothing was kept; run it again")]
     Interrupted,
     /// A thread that loads gave up.
-    #[error("the thread that loads {source_name} panicked; please report it with that graph")]
+    #[error("the thread that loads {graph} panicked: {what}; please report it with that graph")]
     Panicked {
         /// The graph.
-        source_name: String,
+        graph: String,
+        /// What it said.
+        what: String,
     },
 }

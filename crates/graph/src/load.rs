@@ -108,19 +108,26 @@ fn loader() -> &'static Loader {
         let (requests, orders) = channel::<Request>();
         thread::spawn(move || {
             for (source, how, slot) in orders {
-                let name = source.to_string();
-                // On a thread of its own, so that a panic in it is an answer and not a silence.
-                let loading = thread::spawn(move || source.load(&how).map(Arc::new));
-                let loaded = loading
-                    .join()
-                    .unwrap_or(Err(GraphError::Panicked { source_name: name }));
-                slot.put(loaded);
+                slot.put(load_apart(&source, &how));
             }
         });
         Loader {
             requests: Mutex::new(requests),
             kept: Mutex::default(),
         }
+    })
+}
+
+/// Loads on a thread of its own, so that a panic in it is an answer and not a silence.
+fn load_apart(source: &GraphSource, how: &Load) -> Loaded {
+    let loading = thread::scope(|scope| scope.spawn(|| source.load(how).map(Arc::new)).join());
+    loading.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(GraphError::Panicked {
+            graph: source.to_string(),
+            what: text.unwrap_or("without a word").to_owned(),
+        })
     })
 }
 
