@@ -28,9 +28,11 @@
 mod build;
 mod csr;
 mod error;
+mod format;
 mod generate;
 mod input;
 mod load;
+mod output;
 mod parallel;
 mod progress;
 mod region;
@@ -38,8 +40,10 @@ mod source;
 
 pub use csr::{Adjacency, Csr, Edge, MAX_VERTICES};
 pub use error::{At, GraphError};
+pub use format::Format;
 pub use generate::{DEGREE, Generator, Model};
 pub use load::{Load, loaded};
+pub use output::write;
 pub use progress::{Phase, Progress};
 pub use region::{FrozenCsr, FrozenRows, RegionGraph};
 pub use source::{GraphSource, Loaded, Shape};
