@@ -5,12 +5,11 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tempfile::TempDir;
 
-use super::{arcs, file, load};
+use super::{arcs, file, load, scratch};
 
 fn error(name: &str, bytes: impl AsRef<[u8]>) -> String {
-    let directory = TempDir::new().unwrap();
+    let directory = scratch();
     let path = file(&directory, name, bytes);
     let error = load(&path, true, 2).expect_err(name).to_string();
     assert!(error.contains(name), "{error}");
@@ -249,7 +248,7 @@ fn a_compressed_file_that_claims_too_much_is_found_out_by_its_end() {
 
 #[test]
 fn odd_but_right_files_are_read() {
-    let directory = TempDir::new().unwrap();
+    let directory = scratch();
     let triangle = [(0, 1), (1, 2), (2, 0)];
     let banner = "%%matrixmarket MATRIX Coordinate";
     let files = [
