@@ -1,7 +1,8 @@
 //! Files that break their format, each refused with its line or byte and the reason; and such as
 //! only look odd.
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -168,7 +169,7 @@ fn a_wrong_line_is_named_with_the_reason() {
 fn a_line_is_counted_through_chunks_and_compression() {
     let mut text = String::new();
     for line in 0..400_000 {
-        text.push_str(&format!("{} {}\n", line % 1000, line % 777));
+        writeln!(text, "{} {}", line % 1000, line % 777).unwrap();
     }
     text.push_str("1 oops\n1 2\n");
     for (name, bytes) in [

@@ -55,8 +55,7 @@ proptest! {
                 let back = load(&path, true, threads).unwrap().settled();
                 is_sound(&back);
                 prop_assert_eq!(arcs(&back), arcs(&graph), "{:?}", format);
-                let names_all = !matches!(format, Format::EdgeList | Format::WeightedEdgeList);
-                if names_all {
+                if format.names_vertices() {
                     prop_assert_eq!(back, graph.clone(), "{:?}", format);
                 }
             }
