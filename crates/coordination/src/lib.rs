@@ -22,6 +22,7 @@ mod cast;
 mod gather;
 mod holds;
 mod verdict;
+mod yardstick;
 
 pub use atomic::Atomic;
 pub use barrier::Barrier;

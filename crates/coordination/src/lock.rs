@@ -13,7 +13,8 @@
 //! *Metrics.* `acquire_ns`, `release_ns`: by each contender's own clock. `handover_ns`: from the
 //! start of a release to the end of the next acquire, where its lane was waiting; by two clocks, so
 //! only where they are comparable. `throughput_per_s`: holds of all contenders by the longest span.
-//! `jain_fairness`: of the holds while all contended.
+//! `jain_fairness`: of the holds while all contended. Between hosts also what no lock of registers
+//! can beat: `acquire_bound_ns`, one write and one read in series; `handover_bound_ns`, one trip.
 //!
 //! *Verified.* Every protected line counts all holds, whole in each hold and exact in the end. On
 //! clocks that are comparable no two holds overlap, whatever the lines say.
@@ -28,6 +29,7 @@ use crate::cast::{Cast, Done, Role, Spread};
 use crate::gather::Gather;
 use crate::holds::{self, HOLD_WORDS, Hold};
 use crate::verdict::Verdict;
+use crate::yardstick::Yardstick;
 
 const WORDS_PER_LINE: usize = 8;
 
@@ -95,6 +97,7 @@ pub struct Layout {
     holds: Gather,
     verdict: Verdict,
     torn: Verdict,
+    yardstick: Yardstick,
 }
 
 /// The workload.
@@ -124,6 +127,7 @@ impl Workload for Lock {
             holds: Gather::lay_out(arena, "lock.hold", params.contenders, holds),
             verdict: Verdict::lay_out(arena, "lock.overlaps"),
             torn: Verdict::lay_out(arena, "lock.torn"),
+            yardstick: Yardstick::lay_out(arena, "lock.yardstick"),
         }
     }
 
@@ -151,7 +155,11 @@ impl Workload for Lock {
         if let Some(why) = refused.filter(|_| params.algorithm.is_hardware()) {
             return Ok(absent(worker.seat(), &why));
         }
+        let bounds = layout.yardstick.measure(worker)?;
         let mut outcome = Outcome::default();
+        let acquire = bounds.of_acquire("acquire_bound_ns");
+        let handover = bounds.of_trips("handover_bound_ns", 1);
+        outcome.series.extend(acquire.into_iter().chain(handover));
         layout.lock.visit(Lane {
             worker,
             layout,
