@@ -14,13 +14,13 @@
 //! *Verified.* In rounds of their own, untimed, each lane counts its barriers in a line before it
 //! waits; after the barrier no lane's count may be behind.
 
-use fabric::wait_until;
 use fabric::{Arena, Coherence, Gone, HostAtomics, Line, Pod, Seat, Slice, Ticks};
 use serde::{Deserialize, Serialize};
 use sync::barrier::{AnyBarrier, BarrierAlgorithm, BarrierLayout, BarrierVisitor, HostBarrier};
 use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::Spread;
+use crate::stay::stay;
 use crate::verdict::Verdict;
 use crate::yardstick::Yardstick;
 
@@ -250,14 +250,4 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
 
 fn lane(pod: Pod, seat: Seat) -> u32 {
     seat.host * pod.lanes + seat.lane
-}
-
-/// Stays for `ns` nanoseconds.
-fn stay<P: HostAtomics>(port: &P, ns: u64) -> Result<(), Gone> {
-    if ns == 0 {
-        return Ok(());
-    }
-    let ticks = ns as f64 * port.clock().ticks_per_ns;
-    let end = Ticks(port.now().0 + ticks as u64);
-    wait_until(port, || (port.now() >= end).then_some(()))
 }

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use coordination::{Atomic, Barrier, Lock, Ring, Sharing, Spread};
-use coordination::{atomic, barrier, lock, ring, sharing};
+use coordination::{Atomic, Barrier, Lock, ReadWrite, Ring, Sharing, Spread};
+use coordination::{atomic, barrier, lock, read_write, ring, sharing};
 use fabric::Substrate;
 use fabric::{Arena, Coherence, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting};
 use sim::{Sim, pod};
@@ -273,6 +273,42 @@ fn every_atomic_is_measured_and_verified_by_its_name() {
             }
         }
     }
+}
+
+#[test]
+fn readers_and_writers_share_a_lock_of_any_name() {
+    for &algorithm in Algorithm::ALL {
+        let name = if algorithm.is_hardware() {
+            "coherent-four-host"
+        } else {
+            "sc26-four-host"
+        };
+        let shares: &[f64] = match algorithm {
+            Algorithm::BakeryFastPath => &[0.0, 0.7, 1.0],
+            _ => &[0.7],
+        };
+        for &read_share in shares {
+            let params = read_write::Params {
+                algorithm,
+                contenders: 4,
+                read_share,
+                protected_lines: 3,
+                rounds: 6,
+                ..read_write::Params::default()
+            };
+            let samples = trial::<ReadWrite>(name, 4, 2, &params);
+            let counted = samples.of("read_ns").len() + samples.of("write_ns").len();
+            assert_eq!(counted as u32, 4 * 6 * REPETITIONS, "{algorithm}");
+            assert_eq!(samples.of("read_ns").is_empty(), read_share == 0.0);
+            assert_eq!(samples.of("write_ns").is_empty(), read_share == 1.0);
+        }
+    }
+    let params = read_write::Params {
+        contenders: 5,
+        ..read_write::Params::default()
+    };
+    let refused = ReadWrite::check(Pod::new(4, 2), &params).unwrap_err();
+    assert!(refused.contains("readers are hosts"), "{refused}");
 }
 
 #[test]
