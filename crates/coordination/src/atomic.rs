@@ -95,7 +95,8 @@ impl Params {
                 "via = {via} only adds, without a result: use op = fetch-add, or via = server"
             ));
         }
-        cast.refuses_hardware(port).filter(|_| self.via.is_hardware())
+        cast.refuses_hardware(port)
+            .filter(|_| self.via.is_hardware())
     }
 
     /// A contender's n-th operation, if it saw `seen` last.

@@ -151,7 +151,9 @@ impl Workload for Barrier {
             layout,
             params,
         })?;
-        outcome.series.extend(bounds.of_trips("barrier_bound_ns", 1));
+        outcome
+            .series
+            .extend(bounds.of_trips("barrier_bound_ns", 1));
         Ok(outcome)
     }
 
@@ -172,7 +174,8 @@ impl Workload for Barrier {
 }
 
 fn refuses<P: HostAtomics>(worker: &Worker<'_, P>, params: &Params) -> Option<&'static str> {
-    let alone = params.meeting(worker.pod()).hosts == 1 || worker.port().coherence() == Coherence::Hardware;
+    let alone =
+        params.meeting(worker.pod()).hosts == 1 || worker.port().coherence() == Coherence::Hardware;
     (params.algorithm.is_hardware() && !alone).then_some(
         "atomic instructions work within one host of this pod: set spread = lanes for a barrier of \
          one host's lanes, or use a coherent pod",

@@ -103,7 +103,8 @@ pub struct ReadWrite;
 
 impl Workload for ReadWrite {
     const NAME: &'static str = "read-write";
-    const ABOUT: &'static str = "what it costs to read or to write under a lock of readers and writers";
+    const ABOUT: &'static str =
+        "what it costs to read or to write under a lock of readers and writers";
     type Params = Params;
     type Layout = Layout;
 

@@ -57,8 +57,12 @@ impl Yardstick {
                 }
                 let ns = |ticks: u64| port.clock().span_ns(Ticks(0), Ticks(ticks));
                 port.work(STEP_CYCLES * (number - first) as u32);
-                bounds.one_way.push(ns(self.round_trip(port, number)?) / 2.0);
-                bounds.write_then_read.push(ns(self.write_then_read(port, number)));
+                bounds
+                    .one_way
+                    .push(ns(self.round_trip(port, number)?) / 2.0);
+                bounds
+                    .write_then_read
+                    .push(ns(self.write_then_read(port, number)));
             }
             Ok(())
         })?;

@@ -145,23 +145,38 @@ fn nothing_is_faster_than_its_bound() {
         for contenders in [1, 4] {
             let params = lock_params(algorithm, contenders);
             let samples = trial::<Lock>("sc26-four-host", 4, 2, &params);
-            let (took, bound) = (samples.least("acquire_ns"), samples.least("acquire_bound_ns"));
+            let (took, bound) = (
+                samples.least("acquire_ns"),
+                samples.least("acquire_bound_ns"),
+            );
             // Whoever holds the token already has the lock.
             if algorithm != Algorithm::TokenRing {
                 assert!(took >= bound, "{algorithm}: {took} ns, bound {bound}");
             }
-            let (took, bound) = (samples.least("handover_ns"), samples.least("handover_bound_ns"));
-            assert!(took >= bound, "{algorithm}: {took} ns handed over, bound {bound}");
+            let (took, bound) = (
+                samples.least("handover_ns"),
+                samples.least("handover_bound_ns"),
+            );
+            assert!(
+                took >= bound,
+                "{algorithm}: {took} ns handed over, bound {bound}"
+            );
         }
     }
-    for &algorithm in BarrierAlgorithm::ALL.iter().filter(|one| !one.is_hardware()) {
+    for &algorithm in BarrierAlgorithm::ALL
+        .iter()
+        .filter(|one| !one.is_hardware())
+    {
         let params = barrier::Params {
             algorithm,
             rounds: 10,
             ..barrier::Params::default()
         };
         let samples = trial::<Barrier>("sc26-four-host", 4, 1, &params);
-        let (took, bound) = (samples.least("barrier_ns"), samples.least("barrier_bound_ns"));
+        let (took, bound) = (
+            samples.least("barrier_ns"),
+            samples.least("barrier_bound_ns"),
+        );
         assert!(took >= bound, "{algorithm}: {took} ns, bound {bound}");
     }
     for via in [Via::Server, Via::Combining, Via::Lock] {

@@ -54,7 +54,11 @@ pub(crate) fn answers(results: &Results) -> (Vec<Topic>, Vec<&'static str>) {
 
 fn sentences(results: &Results, workload: &str, conditions: &[Condition<'_>]) -> Vec<String> {
     let label = conditions[0].label;
-    let laws = || law::laws(results).into_iter().filter(|law| law.label == label);
+    let laws = || {
+        law::laws(results)
+            .into_iter()
+            .filter(|law| law.label == label)
+    };
     let mut sentences = match workload {
         latency::WORKLOAD => accesses(conditions),
         bandwidth::WORKLOAD => rates(conditions),
@@ -204,13 +208,19 @@ fn ways(panel: &Panel<'_>, place: usize, pod: &str) -> Option<String> {
     let here = panel.entries.iter().filter(|entry| entry.place == place);
     let way = |entry: &Entry<'_>| {
         let estimate = phrase::estimate(entry.row);
-        let times = panel.times(entry).map(|times| format!("{times:.2} x the bound"));
-        phrase::joined([format!("{} {estimate}", entry.name), times.unwrap_or_default()])
+        let times = panel
+            .times(entry)
+            .map(|times| format!("{times:.2} x the bound"));
+        phrase::joined([
+            format!("{} {estimate}", entry.name),
+            times.unwrap_or_default(),
+        ])
     };
     let said: Vec<String> = here.map(way).collect();
-    let bound = panel.bound.filter(|_| place == 0).map(|bound| {
-        format!("; at least {bound:.0} ns, {}", panel.ask.because)
-    });
+    let bound = panel
+        .bound
+        .filter(|_| place == 0)
+        .map(|bound| format!("; at least {bound:.0} ns, {}", panel.ask.because));
     let setup = phrase::joined([panel.ask.what.to_owned(), panel.setup.clone()]);
     (!said.is_empty()).then(|| {
         format!(

@@ -56,7 +56,11 @@ pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, Figure
     files.extend(figures(results, directory)?);
     let laws = law::laws(results);
     if !laws.is_empty() {
-        files.push(figure::write_file(directory, "law.json", &law::json(&laws))?);
+        files.push(figure::write_file(
+            directory,
+            "law.json",
+            &law::json(&laws),
+        )?);
     }
     let rows = csv(&frame(results));
     files.push(figure::write_file(directory, "rows.csv", &rows)?);

@@ -22,7 +22,9 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, WORKLOAD);
     conditions.first()?;
     let laws = law::laws(results);
-    let title = laws.first().map_or_else(|| "Nothing was measured".to_owned(), title);
+    let title = laws
+        .first()
+        .map_or_else(|| "Nothing was measured".to_owned(), title);
     let mut page = Page::new(&title, WORKLOAD, results, &conditions);
     page.paragraph(
         SMALL,
@@ -84,16 +86,29 @@ fn by_bytes(page: &mut Page, conditions: &[Condition<'_>]) {
         let operations = |one: &Condition<'_>| {
             phrase::counted(one.number("sync_ops").unwrap_or(0.0) as u64, "operation")
         };
-        let found = curves(&here, METRIC, |one| one.number("republished_bytes"), operations);
+        let found = curves(
+            &here,
+            METRIC,
+            |one| one.number("republished_bytes"),
+            operations,
+        );
         let names = names(found.iter());
-        let lines: Vec<Line> = found.iter().take(8).map(|curve| curve.line(&names)).collect();
+        let lines: Vec<Line> = found
+            .iter()
+            .take(8)
+            .map(|curve| curve.line(&names))
+            .collect();
         let (sizes, values) = extent(&lines);
         let scale = Scale::fit("ns", values.iter().copied());
         let y = Ruler::fit(scale, &values);
         if lines.iter().all(|line| line.points.len() < 2) {
             continue;
         }
-        let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        let of = if name.is_empty() {
+            String::new()
+        } else {
+            format!("{name}: ")
+        };
         page.chart(&Chart {
             heading: capital(&format!("{of}a round ({}{})", scale.unit, y.remark())),
             x: &Ruler::doubling(&sizes, bytes),
@@ -118,7 +133,11 @@ fn held_out(page: &mut Page, law: &Law) {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let point = |(measured, foretold)| (Estimate::exact(measured), Estimate::exact(foretold));
         lines.push(Line {
-            name: if group.name.is_empty() { "law".to_owned() } else { group.name.clone() },
+            name: if group.name.is_empty() {
+                "law".to_owned()
+            } else {
+                group.name.clone()
+            },
             style: style(index),
             points: points.into_iter().map(point).collect(),
         });
@@ -129,7 +148,10 @@ fn held_out(page: &mut Page, law: &Law) {
     }
     let (xs, ys) = extent(&lines);
     let all: Vec<f64> = xs.iter().chain(&ys).copied().collect();
-    let ends = [all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max)];
+    let ends = [
+        all.iter().copied().fold(f64::MAX, f64::min),
+        all.iter().copied().fold(0.0, f64::max),
+    ];
     let exact = ends.map(|end| (Estimate::exact(end), Estimate::exact(end)));
     lines.push(Line {
         name: "measured = foretold".to_owned(),
@@ -139,7 +161,11 @@ fn held_out(page: &mut Page, law: &Law) {
     let scale = Scale::fit("ns", all.iter().copied());
     let ruler = Ruler::fit(scale, &all);
     page.chart(&Chart {
-        heading: format!("Foretold by the law, held-out conditions ({}{})", scale.unit, ruler.remark()),
+        heading: format!(
+            "Foretold by the law, held-out conditions ({}{})",
+            scale.unit,
+            ruler.remark()
+        ),
         x: &ruler,
         x_name: &format!("measured, {}", scale.unit),
         y: &ruler,

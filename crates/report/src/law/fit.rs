@@ -24,9 +24,7 @@ pub struct Line {
 impl Line {
     /// What it says of a condition.
     pub(super) fn predict(&self, point: &Point) -> f64 {
-        self.base_ns
-            + self.ns_per_byte * point.bytes
-            + self.ns_per_operation * point.operations
+        self.base_ns + self.ns_per_byte * point.bytes + self.ns_per_operation * point.operations
     }
 
     /// Bytes that cost as much as one operation; none where bytes cost nothing.
@@ -83,7 +81,10 @@ fn solve(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
         }
     }
     let solution = [0, 1, 2].map(|index| rows[index][3] / rows[index][index] / scale[index]);
-    solution.iter().all(|value| value.is_finite()).then_some(solution)
+    solution
+        .iter()
+        .all(|value| value.is_finite())
+        .then_some(solution)
 }
 
 /// Splits points for a fair test: fitted are those whose bytes and operations both are at the first,
@@ -92,13 +93,19 @@ pub(super) fn split(points: &[Point]) -> (Vec<Point>, Vec<Point>) {
     let bytes = levels(points.iter().map(|point| point.bytes));
     let operations = levels(points.iter().map(|point| point.operations));
     let even = |levels: &[f64], value: f64| {
-        levels.iter().position(|level| *level == value).is_some_and(|at| at % 2 == 0)
+        levels
+            .iter()
+            .position(|level| *level == value)
+            .is_some_and(|at| at % 2 == 0)
     };
-    let fitted =
-        |point: &&Point| even(&bytes, point.bytes) && even(&operations, point.operations);
+    let fitted = |point: &&Point| even(&bytes, point.bytes) && even(&operations, point.operations);
     (
         points.iter().filter(fitted).copied().collect(),
-        points.iter().filter(|point| !fitted(point)).copied().collect(),
+        points
+            .iter()
+            .filter(|point| !fitted(point))
+            .copied()
+            .collect(),
     )
 }
 
@@ -136,7 +143,10 @@ mod tests {
         assert!(tested.iter().all(|point| !fitted.contains(point)));
         let line = Line::through(&fitted).unwrap();
         for point in &tested {
-            assert!((line.predict(point) / point.ns - 1.0).abs() < 1e-6, "{line:?}");
+            assert!(
+                (line.predict(point) / point.ns - 1.0).abs() < 1e-6,
+                "{line:?}"
+            );
         }
         let even = line.break_even_bytes().unwrap();
         assert!((even - 1_200.0).abs() < 0.01, "{even}");

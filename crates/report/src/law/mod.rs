@@ -57,6 +57,10 @@ pub struct Group {
     pub fitted: usize,
     /// Conditions with a level of bytes or of operations that no fitted one had.
     pub tested: usize,
+    /// Of the slow-down with bytes republished, in this group alone.
+    pub with_bytes: Option<Correlation>,
+    /// Of the slow-down with the count of operations, in this group alone.
+    pub with_operations: Option<Correlation>,
     /// The law; none where the conditions do not determine one.
     pub line: Option<Line>,
     /// Bytes that cost as much as one operation.
@@ -101,15 +105,17 @@ impl Law {
                 }
             }
         }
-        let slow: Vec<(Point, f64)> = groups.iter().flat_map(|(.., points)| slowed(points)).collect();
+        let slow: Vec<(Point, f64)> = groups
+            .iter()
+            .flat_map(|(.., points)| slowed(points))
+            .collect();
         let ends = |of: fn(&Point) -> f64| {
             let values = slow.iter().map(|(point, _)| of(point));
-            let ends = [values.clone().fold(f64::MAX, f64::min), values.fold(0.0, f64::max)];
+            let ends = [
+                values.clone().fold(f64::MAX, f64::min),
+                values.fold(0.0, f64::max),
+            ];
             ends
-        };
-        let with = |of: fn(&Point) -> f64| {
-            let pairs: Vec<_> = slow.iter().map(|(point, slow)| (of(point), *slow)).collect();
-            Correlation::of(&pairs)
         };
         Self {
             label: section[0].label,
@@ -117,17 +123,35 @@ impl Law {
             conditions: slow.len(),
             bytes: ends(|point| point.bytes),
             operations: ends(|point| point.operations),
-            with_bytes: with(|point| point.bytes),
-            with_operations: with(|point| point.operations),
-            groups: groups.into_iter().map(|(_, name, points)| Group::of(name, points)).collect(),
+            with_bytes: with(&slow, |point| point.bytes),
+            with_operations: with(&slow, |point| point.operations),
+            groups: groups
+                .into_iter()
+                .map(|(_, name, points)| Group::of(name, points))
+                .collect(),
         }
     }
 }
 
-/// Slow-downs against the group's quickest condition.
+/// Slow-downs against the group's quickest condition; none of a group of one, which is neither slow
+/// nor quick.
 fn slowed(points: &[Point]) -> Vec<(Point, f64)> {
+    if points.len() < 2 {
+        return Vec::new();
+    }
     let quickest = points.iter().map(|point| point.ns).fold(f64::MAX, f64::min);
-    points.iter().map(|point| (*point, point.ns / quickest)).collect()
+    points
+        .iter()
+        .map(|point| (*point, point.ns / quickest))
+        .collect()
+}
+
+fn with(slow: &[(Point, f64)], of: fn(&Point) -> f64) -> Option<Correlation> {
+    let pairs: Vec<_> = slow
+        .iter()
+        .map(|(point, slow)| (of(point), *slow))
+        .collect();
+    Correlation::of(&pairs)
 }
 
 impl Group {
@@ -150,6 +174,8 @@ impl Group {
             name,
             fitted: fitted.len(),
             tested: tested.len(),
+            with_bytes: with(&slowed(&points), |point| point.bytes),
+            with_operations: with(&slowed(&points), |point| point.operations),
             break_even_bytes: line.and_then(|line| line.break_even_bytes()),
             held_out_error: line.as_ref().and_then(error),
             bytes_dominate: line.as_ref().map(dominate),
@@ -164,7 +190,10 @@ impl Group {
             return Vec::new();
         };
         let (_, tested) = fit::split(&self.points);
-        tested.iter().map(|point| (point.ns, line.predict(point))).collect()
+        tested
+            .iter()
+            .map(|point| (point.ns, line.predict(point)))
+            .collect()
     }
 }
 
@@ -209,7 +238,11 @@ impl Group {
                 100.0 * worst
             );
         }
-        let name = if self.name.is_empty() { "All" } else { &self.name };
+        let name = if self.name.is_empty() {
+            "All"
+        } else {
+            &self.name
+        };
         Some(format!("{}: {said}.", crate::condition::capital(name)))
     }
 }
@@ -218,9 +251,11 @@ impl Group {
 pub(crate) fn said(correlation: Option<Correlation>) -> String {
     match correlation {
         None => "nothing that can be told".to_owned(),
-        Some(Correlation { rho, interval: Some([low, high]), .. }) => {
-            crate::text::unbroken(&format!("{rho:.2} [{low:.2}, {high:.2}]"))
-        }
+        Some(Correlation {
+            rho,
+            interval: Some([low, high]),
+            ..
+        }) => crate::text::unbroken(&format!("{rho:.2} [{low:.2}, {high:.2}]")),
         Some(Correlation { rho, .. }) => format!("{rho:.2}"),
     }
 }

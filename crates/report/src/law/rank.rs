@@ -99,7 +99,13 @@ mod tests {
     /// Spearman's own formula, 1 - 6 sum d^2 / n (n^2 - 1), holds where nothing ties.
     #[test]
     fn it_is_the_formula_of_1904_without_ties() {
-        let pairs = [(1.0, 20.0), (2.0, 10.0), (3.0, 40.0), (4.0, 30.0), (5.0, 50.0)];
+        let pairs = [
+            (1.0, 20.0),
+            (2.0, 10.0),
+            (3.0, 40.0),
+            (4.0, 30.0),
+            (5.0, 50.0),
+        ];
         let d2 = 1.0 + 1.0 + 1.0 + 1.0 + 0.0;
         let expected = 1.0 - 6.0 * d2 / (5.0 * 24.0);
         assert!((spearman(&pairs).unwrap() - expected).abs() < 1e-12);

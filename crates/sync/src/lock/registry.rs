@@ -4,8 +4,8 @@ use fabric::{Arena, Pod};
 
 use super::{
     Bakery, BakeryFastPath, BurnsLynch, Fischer, HardwareMcs, HardwareSpin, HardwareTicket,
-    LamportFast, Lock, McsServer, Options, PetersonTournament, ReadWrite, Szymanski, TicketServer, TokenRing,
-    TwoLevel, YangAnderson,
+    LamportFast, Lock, McsServer, Options, PetersonTournament, ReadWrite, Szymanski, TicketServer,
+    TokenRing, TwoLevel, YangAnderson,
 };
 use crate::names::named;
 

@@ -73,8 +73,18 @@ pub(crate) static LOCK: Subject = Subject {
         }
     },
     charts: &[
-        Over::new("throughput_per_s", "contenders", "Holds a second", "contenders"),
-        Over::new("jain_fairness", "contenders", "Fairness (Jain)", "contenders"),
+        Over::new(
+            "throughput_per_s",
+            "contenders",
+            "Holds a second",
+            "contenders",
+        ),
+        Over::new(
+            "jain_fairness",
+            "contenders",
+            "Fairness (Jain)",
+            "contenders",
+        ),
         Over::new(
             "throughput_per_s",
             "critical_section_ns",
@@ -109,7 +119,12 @@ pub(crate) static ATOMIC: Subject = Subject {
     setup: &["contenders", "read_share"],
     ask: |_| OPERATION,
     charts: &[
-        Over::new("throughput_per_s", "contenders", "Operations a second", "contenders"),
+        Over::new(
+            "throughput_per_s",
+            "contenders",
+            "Operations a second",
+            "contenders",
+        ),
         Over::new("op_ns", "contenders", "An operation", "contenders"),
         Over::new("op_ns", "read_share", "An operation", "share of reads"),
     ],

@@ -92,7 +92,11 @@ impl Over {
         let name = |one: &Condition<'a>| {
             let name = subject.name(one, section, self.quantity);
             let inside = place(subject, one) == 1 && !name.starts_with("hardware");
-            if inside { format!("{name}, inside one host") } else { name }
+            if inside {
+                format!("{name}, inside one host")
+            } else {
+                name
+            }
         };
         let quantity = |one: &Condition<'a>| one.number(self.quantity);
         let mut found = curves(section, self.metric, quantity, name);
@@ -107,5 +111,8 @@ impl Over {
 
 fn digits_of_count(count: f64) -> String {
     let digits = digits(count);
-    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+    digits
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
 }

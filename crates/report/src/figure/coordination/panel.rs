@@ -89,7 +89,9 @@ impl<'a> Panel<'a> {
 
     /// How many times its bound a way takes; none inside a host, where the bound is not one.
     pub(crate) fn times(&self, entry: &Entry<'_>) -> Option<f64> {
-        let bound = self.bound.filter(|bound| entry.place == 0 && *bound > 0.0)?;
+        let bound = self
+            .bound
+            .filter(|bound| entry.place == 0 && *bound > 0.0)?;
         Some(entry.row.p50? / bound)
     }
 
@@ -104,12 +106,17 @@ impl<'a> Panel<'a> {
         };
         let tied = between.iter().filter(|one| ties(one.row, best.row)).count();
         let times = self.times(best);
-        let times = times.map_or(String::new(), |times| format!(", {times:.2} times the bound"));
+        let times = times.map_or(String::new(), |times| {
+            format!(", {times:.2} times the bound")
+        });
         let value = phrase::median(best.row);
         if between.len() > 1 && tied > 1 {
             return format!("No {what} between hosts is the fastest: {tied} tie at {value}{times}");
         }
-        format!("Fastest {what} between hosts: {}, {value}{times}", best.name)
+        format!(
+            "Fastest {what} between hosts: {}, {value}{times}",
+            best.name
+        )
     }
 
     fn mark(&self, entry: &Entry<'a>) -> Option<Mark<'a>> {
@@ -159,11 +166,20 @@ impl Page {
         self.paragraph(BODY, INK, &panel.heading());
         let marks = panel.entries.iter();
         let marks: Vec<Mark<'_>> = marks.filter_map(|entry| panel.mark(entry)).collect();
-        let names = panel.entries.iter().flat_map(|one| text::wrap(&one.name, BODY, NAMES));
-        let names = names.map(|line| text::width(&line, BODY)).max().unwrap_or(0);
+        let names = panel
+            .entries
+            .iter()
+            .flat_map(|one| text::wrap(&one.name, BODY, NAMES));
+        let names = names
+            .map(|line| text::width(&line, BODY))
+            .max()
+            .unwrap_or(0);
         let left = MARGIN + names + GAP + MARKER;
         let draft = fit(&marks, left, 1);
-        let values = panel.entries.iter().map(|one| text::width(&panel.said(one, &draft), BODY));
+        let values = panel
+            .entries
+            .iter()
+            .map(|one| text::width(&panel.said(one, &draft), BODY));
         let values = values.max().unwrap_or(0).min(WIDTH / 3);
         let axis = fit(&marks, left, WIDTH - MARGIN - values - 3 * GAP - left);
         let line = panel.bound.map(|bound| (bound, axis.place(bound)));
@@ -194,11 +210,15 @@ impl Page {
         let Some(mark) = panel.mark(entry) else {
             return;
         };
-        let names = self.scene.paragraph((MARGIN, self.y), BODY, INK, NAMES, &entry.name);
+        let names = self
+            .scene
+            .paragraph((MARGIN, self.y), BODY, INK, NAMES, &entry.name);
         self.strip(self.y, &mark, axis);
         let at = (WIDTH - MARGIN - values, self.y + (BAND - pitch(BODY)) / 2);
         let said = panel.said(entry, axis);
-        let value = self.scene.paragraph(at, BODY, style(entry.place).color, values, &said);
+        let value = self
+            .scene
+            .paragraph(at, BODY, style(entry.place).color, values, &said);
         self.y += BAND.max(names).max(value);
     }
 }
