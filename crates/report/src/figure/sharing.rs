@@ -24,7 +24,7 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
     let laws = law::laws(results);
     let title = laws
         .first()
-        .map_or_else(|| "Nothing was measured".to_owned(), title);
+        .map_or_else(|| "No sharing was measured".to_owned(), title);
     let mut page = Page::new(&title, WORKLOAD, results, &conditions);
     page.paragraph(
         SMALL,
@@ -71,8 +71,7 @@ fn title(law: &Law) -> String {
 
 /// One panel for each of the first groups.
 fn by_bytes(page: &mut Page, conditions: &[Condition<'_>]) {
-    let except = ["republished_bytes", "sync_ops"];
-    let group = |one: &Condition<'_>| one.distinguishing(conditions, &except).join(", ");
+    let group = |one: &Condition<'_>| law::words(one, conditions);
     let mut groups: Vec<String> = Vec::new();
     for condition in conditions {
         let name = group(condition);

@@ -100,7 +100,7 @@ impl Law {
             match groups.iter_mut().find(|(known, ..)| *known == fields) {
                 Some((.., points)) => points.push(point),
                 None => {
-                    let name = condition.distinguishing(section, &CAUSES).join(", ");
+                    let name = words(condition, section);
                     groups.push((fields, name, vec![point]));
                 }
             }
@@ -131,6 +131,12 @@ impl Law {
                 .collect(),
         }
     }
+}
+
+/// What tells a group from the others: `placement blocked, footprint bytes 4096`.
+pub(crate) fn words(condition: &Condition<'_>, section: &[Condition<'_>]) -> String {
+    let fields = condition.distinguishing(section, &CAUSES);
+    fields.join(", ").replace('_', " ")
 }
 
 /// Slow-downs against the group's quickest condition; none of a group of one, which is neither slow
@@ -230,8 +236,8 @@ impl Group {
         }
         if let Some([median, worst]) = self.held_out_error {
             said += &format!(
-                "; fitted to {} conditions, it is {:.0} % off on the {} others at the median, \
-                 {:.0} % at worst",
+                "; fitted to {} conditions, it is {:.1} % off on the {} others at the median, \
+                 {:.1} % at worst",
                 self.fitted,
                 100.0 * median,
                 self.tested,

@@ -231,7 +231,7 @@ impl Subject {
         let section: Vec<Condition<'_>> = conditions.iter().filter(same).cloned().collect();
         let panels = self.panels(&section);
         let finding = panels.first().map(Panel::finding);
-        finding.unwrap_or_else(|| "Nothing was measured".to_owned())
+        finding.unwrap_or_else(|| format!("No {} was measured", (self.ask)(first).what))
     }
 
     /// Why something has no value, each reason with the ways it befell.
