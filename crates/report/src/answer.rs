@@ -5,7 +5,7 @@ use record::{Label, Results, Row};
 
 use crate::condition::{Condition, capital};
 use crate::figure::bandwidth::{self, by_lanes, loaded, unloaded};
-use crate::figure::coordination::{self, Entry, PLACES, Panel, Subject};
+use crate::figure::bounded::{self, Entry, PLACES, Panel, Subject};
 use crate::figure::curve::Curve;
 use crate::figure::latency::{self, by_working_set};
 use crate::figure::ruler::bytes;
@@ -64,9 +64,9 @@ fn sentences(results: &Results, workload: &str, conditions: &[Condition<'_>]) ->
         bandwidth::WORKLOAD => rates(conditions),
         primitive::WORKLOAD => instructions(conditions),
         visibility::WORKLOAD => updates(conditions),
-        "lock" => compared(&coordination::LOCK, conditions),
-        "barrier" => compared(&coordination::BARRIERS, conditions),
-        "atomic" => compared(&coordination::ATOMIC, conditions),
+        "lock" => compared(&bounded::LOCK, conditions),
+        "barrier" => compared(&bounded::BARRIERS, conditions),
+        "atomic" => compared(&bounded::ATOMIC, conditions),
         law::WORKLOAD => laws().flat_map(|law| law.sentences()).collect(),
         _ => medians(conditions),
     };
@@ -191,7 +191,7 @@ fn updates(conditions: &[Condition<'_>]) -> Vec<String> {
 
 /// Every way in the setups that the figure shows too.
 fn compared(subject: &Subject, conditions: &[Condition<'_>]) -> Vec<String> {
-    let ordered = coordination::ordered(conditions.to_vec());
+    let ordered = bounded::ordered(conditions.to_vec());
     let mut sentences = Vec::new();
     for pod in ordered.chunk_by(|left, right| left.rows[0].pod == right.rows[0].pod) {
         for panel in subject.panels(pod) {

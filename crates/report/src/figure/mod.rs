@@ -2,8 +2,8 @@
 
 mod axis;
 pub(crate) mod bandwidth;
+pub(crate) mod bounded;
 mod chart;
-pub(crate) mod coordination;
 pub(crate) mod curve;
 mod dots;
 pub(crate) mod finding;
@@ -59,9 +59,9 @@ const FIGURES: [(&str, Draw); 12] = [
     ("loaded_latency.svg", bandwidth::draw_loaded),
     ("primitive.svg", primitive::draw),
     ("visibility.svg", visibility::draw),
-    ("lock.svg", coordination::draw_lock),
-    ("barrier.svg", coordination::draw_barrier),
-    ("atomic.svg", coordination::draw_atomic),
+    ("lock.svg", bounded::draw_lock),
+    ("barrier.svg", bounded::draw_barrier),
+    ("atomic.svg", bounded::draw_atomic),
     ("sharing.svg", sharing::draw),
     ("tier.svg", tier::draw),
     ("tier_truth.svg", tier::draw_truth),

@@ -87,8 +87,8 @@ fn solve(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
         .then_some(solution)
 }
 
-/// Splits points for a fair test: fitted are those whose bytes and operations both are at the first,
-/// third, fifth .. level; tested is every condition with a level that the fit has never seen.
+/// Splits points for a fair test: fitted are those whose bytes and operations both are at the
+/// first, third, fifth .. level; tested is every condition with a level that the fit has not seen.
 pub(super) fn split(points: &[Point]) -> (Vec<Point>, Vec<Point>) {
     let bytes = levels(points.iter().map(|point| point.bytes));
     let operations = levels(points.iter().map(|point| point.operations));

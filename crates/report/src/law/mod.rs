@@ -1,7 +1,7 @@
 //! What decides the cost of sharing: bytes that are republished, or operations that order them?
 //!
-//! From the rows of the workload `sharing`. For all conditions of a pod: the rank correlation of the
-//! slow-down with either. For conditions that differ in nothing but the two: the law
+//! From the rows of the workload `sharing`. For all conditions of a pod: the rank correlation of
+//! the slow-down with either. For conditions that differ in nothing but the two: the law
 //! `time = base + a bytes + b operations`, fitted to a part and tested on the rest, and with it the
 //! break-even: how many bytes cost as much as one operation.
 //!
@@ -207,8 +207,9 @@ impl Law {
     /// What it says, in sentences.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut sentences = vec![format!(
-            "{} conditions, {} to {} bytes republished by a host in a round and {} to {} operations: \
-             the slow-down has a rank correlation of {} with the bytes and of {} with the operations.",
+            "{} conditions, {} to {} bytes republished by a host in a round and {} to {} \
+             operations: the slow-down has a rank correlation of {} with the bytes and of {} with \
+             the operations.",
             self.conditions,
             self.bytes[0],
             self.bytes[1],

@@ -133,9 +133,10 @@ pub(crate) static ATOMIC: Subject = Subject {
 /// Where something happens.
 pub(crate) const PLACES: [&str; 2] = ["between hosts", "inside one host, by its hardware"];
 
-const KEY: &str = "Marker: median. Thick line: its 95 % interval. Thin line: to its 99th percentile. \
-                   Vertical line: the least that any algorithm between the hosts can take, measured \
-                   in the same trials; behind each value, how many times that it is.";
+const KEY: &str = "Marker: median. Thick line: its 95 % interval. Thin line: to its 99th \
+                   percentile. Vertical line: the least that any algorithm between the hosts can \
+                   take, measured in the same trials; behind each value, how many times it that \
+                   is.";
 
 /// Fields that have a place of their own.
 const KNOWN: [&str; 4] = ["spread", "lanes", "label", "pod"];
