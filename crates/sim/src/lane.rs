@@ -3,6 +3,7 @@
 use fabric::SplitMix64;
 use model::Content;
 
+use crate::ops::Ops;
 use crate::pod::PodFile;
 use crate::stream::Streams;
 use crate::tags::Tags;
@@ -137,6 +138,7 @@ pub(crate) struct Lane {
     pub random: SplitMix64,
     pub private_end: u32,
     pub pauses: u64,
+    pub ops: Ops,
 }
 
 impl Lane {
@@ -169,6 +171,7 @@ impl Lane {
             random: SplitMix64::of_lane(seed, lane),
             private_end: 0,
             pauses: 0,
+            ops: Ops::new(),
         }
     }
 

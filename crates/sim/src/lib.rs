@@ -51,6 +51,7 @@ mod agenda;
 mod host_memory;
 mod lane;
 mod lookahead;
+mod ops;
 mod own;
 pub mod pod;
 mod port;

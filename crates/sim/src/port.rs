@@ -10,6 +10,7 @@ use fabric::{
 use model::Access;
 
 use crate::lane::Done;
+use crate::ops::Op;
 use crate::read::Use;
 use crate::record::Kind;
 use crate::verbs::Verbs;
@@ -53,15 +54,14 @@ impl<'y, W: Watch> SimPort<'y, W> {
         if locked {
             self.verbs.fence(Fence::Full);
         }
-        let mut world = self.world();
+        let mut world = self.verbs.done();
         world.settle(self.verbs.id);
         if locked {
             let cost = world.timing.atomic;
             let at = world.lanes[self.verbs.id].clock + cost;
             world.wait(self.verbs.id, Done { at, queued: 0 }, Kind::Local);
         }
-        let now = world.lanes[self.verbs.id].turn();
-        let mut world = self.verbs.reach(world, now);
+        let mut world = self.verbs.perform(world, Op::Turn);
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
             Cell::Host(word) => world.host_word(self.verbs.id, word.offset(), T::BYTES, change),
@@ -82,19 +82,21 @@ impl<'y, W: Watch> SimPort<'y, W> {
              its own on its own copy; use a lock or an atomic of crate sync",
             at.offset()
         );
-        let (mut world, done) = self.verbs.own_line(world, at.line());
+        let line = world.check_line(at.line().0);
+        let mut world = self.verbs.perform(world, Op::Own(line));
+        let done = world.lanes[self.verbs.id].ops.owned;
         let before = world.owned(self.verbs.id, at).content.get(at);
         if let Some(after) = change(before) {
             world.owned(self.verbs.id, at).store(at, after);
             world.progress = world.progress.max(world.lanes[self.verbs.id].turn());
         }
         world.wait(self.verbs.id, done, Kind::Observe);
-        self.verbs.prefetch(world);
+        drop(self.verbs.perform(world, Op::Prefetch));
         before
     }
 
     fn check_stall(&self) -> Result<(), Gone> {
-        let world = self.world();
+        let world = self.verbs.done();
         if world.down {
             return Err(Gone::Teardown {
                 why: "another lane failed",
@@ -181,7 +183,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
     }
 
     fn now(&self) -> Ticks {
-        let mut world = self.world();
+        let mut world = self.verbs.done();
         world.settle(self.verbs.id);
         let now = world.lanes[self.verbs.id].clock;
         if let Some(recorder) = &mut world.recorder {
@@ -200,9 +202,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     #[inline(always)]
     fn work(&self, cycles: u32) {
-        let mut world = self.world();
-        let time = u64::from(cycles) * world.timing.cycle;
-        world.lanes[self.verbs.id].clock += time;
+        self.verbs.issue(Op::Work(cycles));
     }
 
     /// As the generic one, but the loads overlap: their addresses do not depend on each other.
@@ -337,7 +337,10 @@ impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
     fn charge(&self, index: usize, how: Use) {
         let line = self.line(index);
         let id = self.port.verbs.id;
-        let served = self.port.world().private_first_level(id, line, how);
+        let mut world = self.port.world();
+        let idle = world.lanes[id].ops.is_empty();
+        let served = idle && world.private_first_level(id, line, how);
+        drop(world);
         if !served {
             self.port.verbs.private_access(line, how);
         }
@@ -363,8 +366,7 @@ impl<W: Watch, T: Word> Private<T> for SimPrivate<'_, '_, W, T> {
 
     fn flush(&self, index: usize, _: Flush) {
         let line = self.line(index);
-        let verbs = &self.port.verbs;
-        verbs.my_turn().private_flush(verbs.id, line);
+        self.port.verbs.issue(Op::PrivateFlush(line));
     }
 
     /// Each hop waits for the load before it.

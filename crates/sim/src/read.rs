@@ -91,7 +91,7 @@ impl World {
 
     /// Begins a load at this lane's turn.
     pub(crate) fn begin_load(&mut self, id: usize, at: Access, how: Use) -> Begun {
-        let line = self.check_line(at.line().0);
+        let line = at.line().0 as u32;
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;
         let Some(content) = self.copy(host, line) else {

@@ -187,8 +187,12 @@ impl Substrate for Sim {
         let mut stacks = self.take_stacks(seats.len());
         let body = |id: usize, turn: &Turn| {
             let world = &world;
-            let port = SimPort::new(Verbs { world, turn, id }, watch, seats[id]);
-            program.lane(seats[id], &port)
+            let verbs = Verbs { world, turn, id };
+            let port = SimPort::new(verbs, watch, seats[id]);
+            let out = program.lane(seats[id], &port);
+            // What it asked for last counts, though it waited for nothing.
+            drop(verbs.done());
+            out
         };
         let mut outs = Vec::new();
         let mut spare = stacks.iter_mut();
@@ -220,7 +224,7 @@ fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec
     let mut ends: Vec<End<R>> = lanes.iter().map(|_| None).collect();
     let running = Cell::new(0);
     let all = catch_unwind(AssertUnwindSafe(|| {
-        let mut next = world.borrow_mut().next_turn();
+        let mut next = world.borrow_mut().next_program();
         while let Some(id) = next {
             running.set(id);
             next = match lanes[id].resume(()) {
@@ -229,7 +233,7 @@ fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec
                     ends[id] = Some(Ok(out));
                     let mut world = world.borrow_mut();
                     world.leave(id);
-                    world.next_turn()
+                    world.next_program()
                 }
             };
         }

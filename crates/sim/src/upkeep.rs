@@ -1,6 +1,6 @@
 //! Line maintenance and fences.
 
-use fabric::{Fence, Flush, Line};
+use fabric::{Fence, Flush};
 use model::WriteMode;
 
 use crate::lane::Done;
@@ -10,8 +10,7 @@ use crate::world::World;
 
 impl World {
     /// CLFLUSH or CLFLUSHOPT, at this lane's turn.
-    pub(crate) fn flush(&mut self, id: usize, line: Line, how: Flush) {
-        let line = self.check_line(line.0);
+    pub(crate) fn flush(&mut self, id: usize, line: u32, how: Flush) {
         self.decide(id);
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;
@@ -33,8 +32,7 @@ impl World {
     }
 
     /// CLWB, at this lane's turn: the copy stays, clean.
-    pub(crate) fn writeback(&mut self, id: usize, line: Line) {
-        let line = self.check_line(line.0);
+    pub(crate) fn writeback(&mut self, id: usize, line: u32) {
         self.decide(id);
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;

@@ -43,7 +43,7 @@ pub(crate) struct Until {
 }
 
 impl Until {
-    fn always(at: Time) -> Self {
+    pub(crate) fn always(at: Time) -> Self {
         Self {
             hits: at,
             host: at,
@@ -153,6 +153,7 @@ impl World {
     /// A lane has failed: the others are unwound, and nobody waits for anybody any more.
     pub(crate) fn tear_down(&mut self) {
         self.down = true;
+        self.lanes.iter_mut().for_each(|lane| lane.ops.clear());
         self.until = Until::always(NEVER);
     }
 

@@ -1,6 +1,5 @@
 //! Stores, and what travels from a host to the device.
 
-use fabric::Line;
 use model::{Access, CachedLine, Content, WriteMode};
 
 use crate::lane::{Combining, Done};
@@ -52,8 +51,7 @@ impl World {
 
     /// Begins to make this lane the owner of a line, at its turn; `claimed` if another lane of the
     /// host held it.
-    pub(crate) fn begin_owning(&mut self, id: usize, line: Line, claimed: bool) -> Owning {
-        let line = self.check_line(line.0);
+    pub(crate) fn begin_owning(&mut self, id: usize, line: u32, claimed: bool) -> Owning {
         self.decide(id);
         self.write_out_combined(id, line);
         let host = self.lanes[id].host;
@@ -83,10 +81,9 @@ impl World {
     pub(crate) fn end_owning(
         &mut self,
         id: usize,
-        line: Line,
+        line: u32,
         arrival: Time,
     ) -> Result<Done, Time> {
-        let line = line.0 as u32;
         let host = self.lanes[id].host;
         if let Some(until) = self.own_write_in_the_way(host, line) {
             return Err(until);
@@ -128,7 +125,7 @@ impl World {
 
     /// A non-temporal store, at this lane's turn: the likely way, around the cache.
     pub(crate) fn store_nt(&mut self, id: usize, at: Access, bits: u64) {
-        let line = self.check_line(at.line().0);
+        let line = at.line().0 as u32;
         self.decide(id);
         self.leave_cache(id, line);
         let lane = &mut self.lanes[id];
@@ -153,9 +150,8 @@ impl World {
         }
     }
 
-    /// A whole line in one transaction, at this lane's turn.
-    pub(crate) fn store_line(&mut self, id: usize, line: Line, words: &[u64; 8]) {
-        let line = self.check_line(line.0);
+    /// A whole line in one transaction, at this lane's turn: the words that it has set apart.
+    pub(crate) fn store_line(&mut self, id: usize, line: u32) {
         self.decide(id);
         let host = self.lanes[id].host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
@@ -169,7 +165,7 @@ impl World {
         }
         self.lanes[id].combining.retain(|entry| entry.line != line);
         self.lanes[id].clock += self.timing.cycle;
-        let content = Content::of_words(*words);
+        let content = Content::of_words(self.lanes[id].ops.words);
         let whole = Combining {
             line,
             content,
