@@ -100,6 +100,7 @@ impl Batch {
 /// for yet has been looked up at the device, while the lane goes on at the time of its issue.
 #[derive(Debug)]
 pub(crate) struct Lane {
+    pub id: usize,
     pub host: usize,
     /// The bit of its host among the holders of a line.
     pub bit: u64,
@@ -142,9 +143,10 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(host: usize, lane: u64, pod: &PodFile, timing: &Timing, seed: u64) -> Self {
+    pub(crate) fn new(id: usize, host: usize, pod: &PodFile, timing: &Timing, seed: u64) -> Self {
         let tags = |level: usize| Tags::new(pod.cache[level].size_bytes, pod.cache[level].ways);
         Self {
+            id,
             host,
             bit: 1 << host,
             clock: 0,
@@ -168,7 +170,7 @@ impl Lane {
             batch: Batch::default(),
             combining: Vec::new(),
             host_lines: [(u32::MAX, 0); 16],
-            random: SplitMix64::of_lane(seed, lane),
+            random: SplitMix64::of_lane(seed, id as u64),
             private_end: 0,
             pauses: 0,
             ops: Ops::new(),

@@ -128,10 +128,10 @@ impl Ops {
 impl World {
     /// A lane's program issues an operation: it is done now, or queued. The queue is not full.
     #[inline(always)]
-    pub(crate) fn issue(&mut self, id: usize, op: Op) -> bool {
-        let done = self.lanes[id].ops.is_empty() && self.advance(id, op, Stage::Issued);
+    pub(crate) fn issue(&mut self, op: Op) -> bool {
+        let done = self.me.ops.is_empty() && self.advance(op, Stage::Issued);
         if !done {
-            self.lanes[id].ops.push(op);
+            self.me.ops.push(op);
         }
         done
     }
@@ -141,7 +141,7 @@ impl World {
     pub(crate) fn next_program(&mut self) -> Option<usize> {
         loop {
             let id = self.next_turn()?;
-            if self.work_off(id) {
+            if self.work_off() {
                 return Some(id);
             }
         }
@@ -149,221 +149,221 @@ impl World {
 
     /// Whether all that the lane has queued is done.
     #[inline(always)]
-    fn work_off(&mut self, id: usize) -> bool {
-        while let Some((op, stage)) = self.lanes[id].ops.first() {
-            if !self.advance(id, op, stage) {
+    fn work_off(&mut self) -> bool {
+        while let Some((op, stage)) = self.me.ops.first() {
+            if !self.advance(op, stage) {
                 return false;
             }
-            self.lanes[id].ops.pop();
+            self.me.ops.pop();
         }
         true
     }
 
     /// Goes on with an operation from `stage`; false if it has to wait.
     #[inline]
-    fn advance(&mut self, id: usize, op: Op, stage: Stage) -> bool {
+    fn advance(&mut self, op: Op, stage: Stage) -> bool {
         match op {
-            Op::Load(at, how) => self.advance_load(id, at, how, stage),
-            Op::Store(at, bits) => self.advance_store(id, at, bits, stage),
+            Op::Load(at, how) => self.advance_load(at, how, stage),
+            Op::Store(at, bits) => self.advance_store(at, bits, stage),
             Op::Flush(line, how) => {
-                let now = self.may_change(id, line, stage);
+                let now = self.may_change(line, stage);
                 if now {
-                    self.flush(id, line, how);
+                    self.flush(line, how);
                 }
                 now
             }
             Op::Writeback(line) => {
-                let now = self.may_change(id, line, stage);
+                let now = self.may_change(line, stage);
                 if now {
-                    self.writeback(id, line);
+                    self.writeback(line);
                 }
                 now
             }
-            Op::Fence(fence) => self.advance_fence(id, fence, stage),
-            _ => self.advance_other(id, op, stage),
+            Op::Fence(fence) => self.advance_fence(fence, stage),
+            _ => self.advance_other(op, stage),
         }
     }
 
     #[inline(never)]
-    fn advance_other(&mut self, id: usize, op: Op, stage: Stage) -> bool {
+    fn advance_other(&mut self, op: Op, stage: Stage) -> bool {
         match op {
             Op::StoreNt(at, bits) => {
-                let now = self.may_change(id, at.line().0 as u32, stage);
+                let now = self.may_change(at.line().0 as u32, stage);
                 if now {
-                    self.store_nt(id, at, bits);
+                    self.store_nt(at, bits);
                 }
                 now
             }
             Op::StoreLine(line) => {
-                let now = self.may_change(id, line, stage);
+                let now = self.may_change(line, stage);
                 if now {
-                    self.store_line(id, line);
+                    self.store_line(line);
                 }
                 now
             }
             Op::Work(cycles) => {
-                self.lanes[id].clock += u64::from(cycles) * self.timing.cycle;
+                self.me.clock += u64::from(cycles) * self.timing.cycle;
                 true
             }
-            Op::Private(line, how) => self.advance_private(id, line, how, stage),
+            Op::Private(line, how) => self.advance_private(line, how, stage),
             Op::PrivateFlush(line) => {
-                let now = stage >= Stage::Turn || self.my_turn(id);
+                let now = stage >= Stage::Turn || self.my_turn();
                 if now {
-                    self.private_flush(id, line);
+                    self.private_flush(line);
                 }
                 now
             }
             Op::Turn => {
-                let now = self.lanes[id].turn();
-                stage == Stage::Arrived || self.reach(id, now, Stage::Arrived)
+                let now = self.me.turn();
+                stage == Stage::Arrived || self.reach(now, Stage::Arrived)
             }
             Op::Own(line) => {
-                let owned = self.advance_owning(id, line, stage);
-                owned.map(|done| self.lanes[id].ops.owned = done).is_some()
+                let owned = self.advance_owning(line, stage);
+                owned.map(|done| self.me.ops.owned = done).is_some()
             }
-            Op::Prefetch => self.prefetch(id, stage),
+            Op::Prefetch => self.prefetch(stage),
             Op::Load(..) | Op::Store(..) | Op::Flush(..) | Op::Writeback(..) | Op::Fence(_) => {
                 unreachable!("advance() took these")
             }
         }
     }
 
-    fn advance_load(&mut self, id: usize, at: Access, how: Use, mut stage: Stage) -> bool {
+    fn advance_load(&mut self, at: Access, how: Use, mut stage: Stage) -> bool {
         let line = at.line().0 as u32;
         if stage <= Stage::Issued {
-            let fast = stage == Stage::Queued || self.look_ahead(id, line);
-            if let Some(bits) = fast.then(|| self.load_first_level(id, at, how)).flatten() {
-                self.lanes[id].ops.value = bits;
+            let fast = stage == Stage::Queued || self.look_ahead(line);
+            if let Some(bits) = fast.then(|| self.load_first_level(at, how)).flatten() {
+                self.me.ops.value = bits;
                 return true;
             }
-            if !self.my_turn(id) {
+            if !self.my_turn() {
                 return false;
             }
         }
-        if stage <= Stage::Turn && !self.take(id, self.claim_by_reading(id, Some(line))) {
+        if stage <= Stage::Turn && !self.take(self.claim_by_reading(Some(line))) {
             return false;
         }
         if stage <= Stage::Taken {
-            match self.begin_load(id, at, how) {
-                Begun::Hit(bits) => self.lanes[id].ops.value = bits,
-                Begun::Miss(arrival) if self.reach(id, arrival, Stage::Arrived) => {
+            match self.begin_load(at, how) {
+                Begun::Hit(bits) => self.me.ops.value = bits,
+                Begun::Miss(arrival) if self.reach(arrival, Stage::Arrived) => {
                     stage = Stage::Arrived;
                 }
                 Begun::Miss(_) => return false,
             }
         }
         if stage == Stage::Arrived {
-            match self.until_clear(id, |world, arrival| world.end_load(id, at, how, arrival)) {
-                Some(bits) => self.lanes[id].ops.value = bits,
+            match self.until_clear(|world, arrival| world.end_load(at, how, arrival)) {
+                Some(bits) => self.me.ops.value = bits,
                 None => return false,
             }
         }
-        self.prefetch(id, stage)
+        self.prefetch(stage)
     }
 
-    fn advance_store(&mut self, id: usize, at: Access, bits: u64, stage: Stage) -> bool {
+    fn advance_store(&mut self, at: Access, bits: u64, stage: Stage) -> bool {
         let line = at.line().0 as u32;
         if stage <= Stage::Issued {
-            let fast = stage == Stage::Queued || self.look_ahead(id, line);
-            if fast && self.store_first_level(id, at, bits) {
+            let fast = stage == Stage::Queued || self.look_ahead(line);
+            if fast && self.store_first_level(at, bits) {
                 return true;
             }
-            if !self.my_turn(id) {
+            if !self.my_turn() {
                 return false;
             }
         }
         if stage <= Stage::Arrived {
-            let Some(done) = self.advance_owning(id, line, stage) else {
+            let Some(done) = self.advance_owning(line, stage) else {
                 return false;
             };
-            self.store_owned(id, at, bits, done);
+            self.store_owned(at, bits, done);
         }
-        self.prefetch(id, stage)
+        self.prefetch(stage)
     }
 
     /// Makes the lane the owner of a line, from its turn on; says when it is, or nothing if it has
     /// to wait.
     #[inline(always)]
-    fn advance_owning(&mut self, id: usize, line: u32, stage: Stage) -> Option<Done> {
+    fn advance_owning(&mut self, line: u32, stage: Stage) -> Option<Done> {
         // Whoever has waited at this stage had something to claim.
         let mut claimed = true;
         if stage <= Stage::Turn {
-            let claim = self.claim(id, line);
+            let claim = self.claim(line);
             claimed = claim.is_some();
-            if !self.take(id, claim) {
+            if !self.take(claim) {
                 return None;
             }
         }
         if stage <= Stage::Taken {
-            match self.begin_owning(id, line, claimed) {
+            match self.begin_owning(line, claimed) {
                 Owning::Here(latency) => {
-                    let at = self.lanes[id].clock + latency;
+                    let at = self.me.clock + latency;
                     return Some(Done { at, queued: 0 });
                 }
                 Owning::Miss(arrival) => {
-                    if !self.reach(id, arrival, Stage::Arrived) {
+                    if !self.reach(arrival, Stage::Arrived) {
                         return None;
                     }
                 }
             }
         }
-        self.until_clear(id, |world, arrival| world.end_owning(id, line, arrival))
+        self.until_clear(|world, arrival| world.end_owning(line, arrival))
     }
 
-    fn advance_fence(&mut self, id: usize, fence: Fence, stage: Stage) -> bool {
-        if stage <= Stage::Turn && !self.fences_alone(id, fence) {
-            if stage <= Stage::Issued && !self.my_turn(id) {
+    fn advance_fence(&mut self, fence: Fence, stage: Stage) -> bool {
+        if stage <= Stage::Turn && !self.fences_alone(fence) {
+            if stage <= Stage::Issued && !self.my_turn() {
                 return false;
             }
-            if !self.take(id, self.claim_by_reading(id, None)) {
+            if !self.take(self.claim_by_reading(None)) {
                 return false;
             }
         }
         if stage <= Stage::Taken
-            && let Some(arrival) = self.begin_fence(id, fence)
-            && !self.reach(id, arrival, Stage::Arrived)
+            && let Some(arrival) = self.begin_fence(fence)
+            && !self.reach(arrival, Stage::Arrived)
         {
             return false;
         }
-        self.end_fence(id, fence);
+        self.end_fence(fence);
         true
     }
 
-    fn advance_private(&mut self, id: usize, line: u32, how: Use, stage: Stage) -> bool {
-        if stage == Stage::Queued && self.private_first_level(id, line, how) {
+    fn advance_private(&mut self, line: u32, how: Use, stage: Stage) -> bool {
+        if stage == Stage::Queued && self.private_first_level(line, how) {
             return true;
         }
-        if stage <= Stage::Issued && !self.my_turn(id) {
+        if stage <= Stage::Issued && !self.my_turn() {
             return false;
         }
-        if stage <= Stage::Turn && !self.take(id, self.claim_by_filling(id, line)) {
+        if stage <= Stage::Turn && !self.take(self.claim_by_filling(line)) {
             return false;
         }
-        self.private_access(id, line, how);
+        self.private_access(line, how);
         true
     }
 
     /// Whether it is the moment at which what changes or drops a line takes effect on the other
     /// lanes of the host.
     #[inline(always)]
-    fn may_change(&mut self, id: usize, line: u32, stage: Stage) -> bool {
-        if stage <= Stage::Issued && !self.my_turn(id) {
+    fn may_change(&mut self, line: u32, stage: Stage) -> bool {
+        if stage <= Stage::Issued && !self.my_turn() {
             return false;
         }
-        stage > Stage::Turn || self.take(id, self.claim(id, line))
+        stage > Stage::Turn || self.take(self.claim(line))
     }
 
     /// The lane's prefetcher asks the device for lines of a stream.
     #[inline(always)]
-    fn prefetch(&mut self, id: usize, stage: Stage) -> bool {
+    fn prefetch(&mut self, stage: Stage) -> bool {
         if stage == Stage::Prefetch {
-            let arrival = self.lanes[id].ops.at;
-            self.fetch_stream(id, arrival);
-        } else if let Some(arrival) = self.stream_arrival(id) {
-            if !self.reach(id, arrival, Stage::Prefetch) {
+            let arrival = self.me.ops.at;
+            self.fetch_stream(arrival);
+        } else if let Some(arrival) = self.stream_arrival() {
+            if !self.reach(arrival, Stage::Prefetch) {
                 return false;
             }
-            self.fetch_stream(id, arrival);
+            self.fetch_stream(arrival);
         }
         true
     }
@@ -373,17 +373,17 @@ impl World {
     #[inline(always)]
     fn until_clear<R>(
         &mut self,
-        id: usize,
+        
         end: impl Fn(&mut Self, Time) -> Result<R, Time>,
     ) -> Option<R> {
         loop {
             if self.down {
                 self.arrive_until(Time::MAX);
             }
-            match end(self, self.lanes[id].ops.at) {
+            match end(self, self.me.ops.at) {
                 Ok(done) => return Some(done),
                 Err(later) => {
-                    if !self.reach(id, later, Stage::Arrived) {
+                    if !self.reach(later, Stage::Arrived) {
                         return None;
                     }
                 }
@@ -393,39 +393,39 @@ impl World {
 
     /// Whether nobody of the lane's coherence domain has anything to do before it.
     #[inline(always)]
-    fn my_turn(&mut self, id: usize) -> bool {
-        let now = self.lanes[id].turn();
+    fn my_turn(&mut self) -> bool {
+        let now = self.me.turn();
         if now < self.until.host {
             return true;
         }
-        let takes_from = self.takes_effect(id);
-        self.give_way(id, now, takes_from, Stage::Turn)
+        let takes_from = self.takes_effect();
+        self.give_way(now, takes_from, Stage::Turn)
     }
 
     /// Whether everything in the lane's host before `to` has been simulated, if there is such a
     /// time.
     #[inline(always)]
-    fn take(&mut self, id: usize, to: Option<Time>) -> bool {
+    fn take(&mut self, to: Option<Time>) -> bool {
         match to {
             None => true,
             Some(to) if to < self.until.host => {
-                let lane = &mut self.lanes[id];
+                let lane = &mut self.me;
                 lane.floor = lane.floor.max(to);
                 true
             }
-            Some(to) => self.give_way(id, to, to, Stage::Taken),
+            Some(to) => self.give_way(to, to, Stage::Taken),
         }
     }
 
     /// Whether everything in the pod before `to` has been simulated; otherwise the operation goes
     /// on at `stage` when it has.
     #[inline(always)]
-    fn reach(&mut self, id: usize, to: Time, stage: Stage) -> bool {
+    fn reach(&mut self, to: Time, stage: Stage) -> bool {
         if to >= self.until.pod {
-            return self.give_way(id, to, to, stage);
+            return self.give_way(to, to, stage);
         }
         self.arrive_until(to);
-        let lane = &mut self.lanes[id];
+        let lane = &mut self.me;
         lane.floor = lane.floor.max(to);
         lane.ops.at = to;
         true
@@ -434,12 +434,12 @@ impl World {
     /// Lets others go on until it is this lane's turn at `to`; it takes no line from another lane
     /// before `takes_from`. Never true, as the answer to whether it may go on.
     #[inline]
-    fn give_way(&mut self, id: usize, to: Time, takes_from: Time, stage: Stage) -> bool {
-        let lane = &mut self.lanes[id];
+    fn give_way(&mut self, to: Time, takes_from: Time, stage: Stage) -> bool {
+        let lane = &mut self.me;
         lane.takes_from = takes_from;
         lane.floor = lane.floor.max(to);
         (lane.ops.at, lane.ops.stage) = (to, stage);
-        self.agenda.set(id, to);
+        self.agenda.set(self.me.id, to);
         // Its program may go on, and hits nothing by itself.
         self.until = Until::always(0);
         false

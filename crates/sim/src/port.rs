@@ -40,7 +40,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
     #[inline(always)]
     fn load_word<T: Word>(&self, at: Ptr<T>, how: Use) -> T {
         let access = Access::of(at);
-        let served = self.world().load_first_level(self.verbs.id, access, how);
+        let served = self.world().load_first_level(access, how);
         T::from_bits(served.unwrap_or_else(|| self.verbs.load_slowly(access, how)))
     }
 
@@ -55,16 +55,16 @@ impl<'y, W: Watch> SimPort<'y, W> {
             self.verbs.fence(Fence::Full);
         }
         let mut world = self.verbs.done();
-        world.settle(self.verbs.id);
+        world.settle();
         if locked {
             let cost = world.timing.atomic;
-            let at = world.lanes[self.verbs.id].clock + cost;
-            world.wait(self.verbs.id, Done { at, queued: 0 }, Kind::Local);
+            let at = world.me.clock + cost;
+            world.wait(Done { at, queued: 0 }, Kind::Local);
         }
         let mut world = self.verbs.perform(world, Op::Turn);
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
-            Cell::Host(word) => world.host_word(self.verbs.id, word.offset(), T::BYTES, change),
+            Cell::Host(word) => world.host_word(word.offset(), T::BYTES, change),
             Cell::Pool(word) => self.atomic_in_pool(world, Access::of(word), change),
         };
         T::from_bits(bits)
@@ -84,13 +84,13 @@ impl<'y, W: Watch> SimPort<'y, W> {
         );
         let line = world.check_line(at.line().0);
         let mut world = self.verbs.perform(world, Op::Own(line));
-        let done = world.lanes[self.verbs.id].ops.owned;
-        let before = world.owned(self.verbs.id, at).content.get(at);
+        let done = world.me.ops.owned;
+        let before = world.owned(at).content.get(at);
         if let Some(after) = change(before) {
-            world.owned(self.verbs.id, at).store(at, after);
-            world.progress = world.progress.max(world.lanes[self.verbs.id].turn());
+            world.owned(at).store(at, after);
+            world.progress = world.progress.max(world.me.turn());
         }
-        world.wait(self.verbs.id, done, Kind::Observe);
+        world.wait(done, Kind::Observe);
         drop(self.verbs.perform(world, Op::Prefetch));
         before
     }
@@ -102,7 +102,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
                 why: "another lane failed",
             });
         }
-        let waited = world.lanes[self.verbs.id]
+        let waited = world.me
             .turn()
             .saturating_sub(world.progress);
         if waited > world.stall_limit {
@@ -184,8 +184,8 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     fn now(&self) -> Ticks {
         let mut world = self.verbs.done();
-        world.settle(self.verbs.id);
-        let now = world.lanes[self.verbs.id].clock;
+        world.settle();
+        let now = world.me.clock;
         if let Some(recorder) = &mut world.recorder {
             recorder.reading(self.verbs.id, now);
         }
@@ -253,7 +253,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
         let bytes = (len * T::BYTES) as u64;
         SimPrivate {
             port: self,
-            first: self.world().private_lines(self.verbs.id, bytes),
+            first: self.world().private_lines(bytes),
             words: vec![fill; len],
         }
     }
@@ -336,10 +336,9 @@ impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
     #[inline(always)]
     fn charge(&self, index: usize, how: Use) {
         let line = self.line(index);
-        let id = self.port.verbs.id;
         let mut world = self.port.world();
-        let idle = world.lanes[id].ops.is_empty();
-        let served = idle && world.private_first_level(id, line, how);
+        let idle = world.me.ops.is_empty();
+        let served = idle && world.private_first_level(line, how);
         drop(world);
         if !served {
             self.port.verbs.private_access(line, how);

@@ -160,9 +160,10 @@ impl Sim {
         stacks
     }
 
-    fn keep(&self, world: World, stacks: Vec<DefaultStack>) {
+    fn keep(&self, mut world: World, stacks: Vec<DefaultStack>) {
         *self.stacks.lock().expect("nothing panics under it") = stacks;
-        let end = world.lanes.iter().map(crate::lane::Lane::turn).max();
+        world.unseat();
+        let end = world.lanes.iter().map(|lane| lane.turn()).max();
         *self.simulated_ns.lock().expect("nothing panics under it") = end.unwrap_or(0) as f64 / 1e3;
         if let Some(recorder) = world.recorder {
             let mut kept = self.attribution.lock().expect("nothing panics under it");
@@ -232,7 +233,7 @@ fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec
                 CoroutineResult::Return(out) => {
                     ends[id] = Some(Ok(out));
                     let mut world = world.borrow_mut();
-                    world.leave(id);
+                    world.leave();
                     world.next_program()
                 }
             };

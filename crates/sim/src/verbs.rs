@@ -28,7 +28,7 @@ impl<'y> Verbs<'y> {
     #[inline(always)]
     pub(crate) fn done(&self) -> RefMut<'y, World> {
         let world = self.world.borrow_mut();
-        if world.lanes[self.id].ops.is_empty() {
+        if world.me.ops.is_empty() {
             world
         } else {
             self.catch_up(world)
@@ -56,19 +56,19 @@ impl<'y> Verbs<'y> {
 
     #[inline(always)]
     fn issue_in(&self, mut world: RefMut<'y, World>, op: Op) {
-        if world.lanes[self.id].ops.is_full() {
+        if world.me.ops.is_full() {
             world = self.catch_up(world);
         }
-        world.issue(self.id, op);
+        world.issue(op);
     }
 
     /// An operation that the program waits for.
     #[inline(always)]
     pub(crate) fn perform(&self, mut world: RefMut<'y, World>, op: Op) -> RefMut<'y, World> {
-        if world.lanes[self.id].ops.is_full() {
+        if world.me.ops.is_full() {
             world = self.catch_up(world);
         }
-        if world.issue(self.id, op) {
+        if world.issue(op) {
             return world;
         }
         self.catch_up(world)
@@ -79,12 +79,12 @@ impl<'y> Verbs<'y> {
         let world = self.world.borrow_mut();
         world.check_line(at.line().0);
         let world = self.perform(world, Op::Load(at, how));
-        world.lanes[self.id].ops.value
+        world.me.ops.value
     }
 
     #[inline(always)]
     pub(crate) fn store_word(&self, at: Access, bits: u64) {
-        let stored = self.world.borrow_mut().store_first_level(self.id, at, bits);
+        let stored = self.world.borrow_mut().store_first_level(at, bits);
         if !stored {
             self.store_slowly(at, bits);
         }
@@ -109,7 +109,7 @@ impl<'y> Verbs<'y> {
         // There is one place for such words.
         let mut world = self.done();
         let line = world.check_line(line.0);
-        world.lanes[self.id].ops.words = *words;
+        world.me.ops.words = *words;
         self.issue_in(world, Op::StoreLine(line));
     }
 
@@ -141,9 +141,9 @@ impl<'y> Verbs<'y> {
     /// Pauses; says whether it is time for a look of the watch, which is so once in `every` pauses.
     pub(crate) fn pause(&self, every: u64) -> bool {
         let mut world = self.done();
-        world.settle(self.id);
+        world.settle();
         let pause = world.timing.pause;
-        let lane = &mut world.lanes[self.id];
+        let lane = &mut world.me;
         lane.clock += pause;
         lane.pauses += 1;
         let (now, look) = (lane.turn(), lane.pauses.is_multiple_of(every));
