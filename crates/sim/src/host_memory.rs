@@ -66,7 +66,7 @@ impl World {
 
     /// A line of a lane's own memory leaves the caches, at its turn. No pod file has a figure for
     /// local DRAM: it is charged one DRAM latency until the fence.
-    pub(crate) fn private_flush(&mut self, line: u32) {
+    pub(crate) fn private_flush(&mut self, line: u32) -> bool {
         let lane = &mut self.me;
         lane.l1.remove(line);
         lane.l2.remove(line);
@@ -74,6 +74,7 @@ impl World {
         lane.clock += self.timing.cycle;
         let host = lane.host;
         self.hosts[host].shared.remove(line);
+        true
     }
 
     /// Lines for `bytes` bytes of a lane's own memory.

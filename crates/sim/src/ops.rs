@@ -102,16 +102,16 @@ impl Ops {
         (self.first, self.len) = (0, 0);
     }
 
+    /// Queues an operation; whether it is the first. The queue is not full.
     #[inline(always)]
-    fn push(&mut self, op: Op) {
-        self.queue[self.len as usize] = op;
+    fn push(&mut self, op: Op) -> bool {
+        let place = self.len as usize % AHEAD;
+        self.queue[place] = op;
         self.len += 1;
-    }
-
-    /// The first one, and where it goes on.
-    #[inline(always)]
-    fn first(&self) -> Option<(Op, Stage)> {
-        (self.len != 0).then(|| (self.queue[self.first as usize], self.stage))
+        if place == 0 {
+            self.stage = Stage::Issued;
+        }
+        place == 0
     }
 
     /// The first one is done. Places are used again when all are: programs wait for that.
@@ -126,14 +126,10 @@ impl Ops {
 }
 
 impl World {
-    /// A lane's program issues an operation: it is done now, or queued. The queue is not full.
+    /// A lane's program issues an operation; whether it is done now. The queue is not full.
     #[inline(always)]
     pub(crate) fn issue(&mut self, op: Op) -> bool {
-        let done = self.me.ops.is_empty() && self.advance(op, Stage::Issued);
-        if !done {
-            self.me.ops.push(op);
-        }
-        done
+        self.me.ops.push(op) && self.work_off()
     }
 
     /// Simulates until the program of a lane has to go on: which one, or none if all have ended.
@@ -147,11 +143,10 @@ impl World {
         }
     }
 
-    /// Whether all that the lane has queued is done.
-    #[inline(always)]
+    /// Goes on with what the lane has queued; whether all of it is done.
     fn work_off(&mut self) -> bool {
-        while let Some((op, stage)) = self.me.ops.first() {
-            if !self.advance(op, stage) {
+        while !self.me.ops.is_empty() {
+            if !self.advance() {
                 return false;
             }
             self.me.ops.pop();
@@ -159,59 +154,35 @@ impl World {
         true
     }
 
-    /// Goes on with an operation from `stage`; false if it has to wait.
-    #[inline]
-    fn advance(&mut self, op: Op, stage: Stage) -> bool {
+    /// Goes on with the first operation; false if it has to wait.
+    #[inline(always)]
+    fn advance(&mut self) -> bool {
+        let ops = &self.me.ops;
+        let (op, stage) = (ops.queue[ops.first as usize % AHEAD], ops.stage);
         match op {
             Op::Load(at, how) => self.advance_load(at, how, stage),
             Op::Store(at, bits) => self.advance_store(at, bits, stage),
-            Op::Flush(line, how) => {
-                let now = self.may_change(line, stage);
-                if now {
-                    self.flush(line, how);
-                }
-                now
-            }
-            Op::Writeback(line) => {
-                let now = self.may_change(line, stage);
-                if now {
-                    self.writeback(line);
-                }
-                now
-            }
+            Op::Flush(line, how) => self.may_change(line, stage) && self.flush(line, how),
             Op::Fence(fence) => self.advance_fence(fence, stage),
-            _ => self.advance_other(op, stage),
+            other => self.advance_other(other, stage),
         }
     }
 
     #[inline(never)]
     fn advance_other(&mut self, op: Op, stage: Stage) -> bool {
         match op {
+            Op::Writeback(line) => self.may_change(line, stage) && self.writeback(line),
             Op::StoreNt(at, bits) => {
-                let now = self.may_change(at.line().0 as u32, stage);
-                if now {
-                    self.store_nt(at, bits);
-                }
-                now
+                self.may_change(at.line().0 as u32, stage) && self.store_nt(at, bits)
             }
-            Op::StoreLine(line) => {
-                let now = self.may_change(line, stage);
-                if now {
-                    self.store_line(line);
-                }
-                now
-            }
+            Op::StoreLine(line) => self.may_change(line, stage) && self.store_line(line),
             Op::Work(cycles) => {
                 self.me.clock += u64::from(cycles) * self.timing.cycle;
                 true
             }
             Op::Private(line, how) => self.advance_private(line, how, stage),
             Op::PrivateFlush(line) => {
-                let now = stage >= Stage::Turn || self.my_turn();
-                if now {
-                    self.private_flush(line);
-                }
-                now
+                (stage >= Stage::Turn || self.my_turn()) && self.private_flush(line)
             }
             Op::Turn => {
                 let now = self.me.turn();
@@ -222,12 +193,13 @@ impl World {
                 owned.map(|done| self.me.ops.owned = done).is_some()
             }
             Op::Prefetch => self.prefetch(stage),
-            Op::Load(..) | Op::Store(..) | Op::Flush(..) | Op::Writeback(..) | Op::Fence(_) => {
+            Op::Load(..) | Op::Store(..) | Op::Flush(..) | Op::Fence(_) => {
                 unreachable!("advance() took these")
             }
         }
     }
 
+    #[inline(always)]
     fn advance_load(&mut self, at: Access, how: Use, mut stage: Stage) -> bool {
         let line = at.line().0 as u32;
         if stage <= Stage::Issued {
@@ -261,6 +233,7 @@ impl World {
         self.prefetch(stage)
     }
 
+    #[inline(always)]
     fn advance_store(&mut self, at: Access, bits: u64, stage: Stage) -> bool {
         let line = at.line().0 as u32;
         if stage <= Stage::Issued {
@@ -310,6 +283,7 @@ impl World {
         self.until_clear(|world, arrival| world.end_owning(line, arrival))
     }
 
+    #[inline(always)]
     fn advance_fence(&mut self, fence: Fence, stage: Stage) -> bool {
         if stage <= Stage::Turn && !self.fences_alone(fence) {
             if stage <= Stage::Issued && !self.my_turn() {

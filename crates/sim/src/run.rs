@@ -218,25 +218,21 @@ impl Substrate for Sim {
 /// What became of a lane: its result, its panic, or nothing where another's panic ended it.
 type End<R> = Option<Result<R, Box<dyn Any + Send>>>;
 
-type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), usize, R, &'s mut DefaultStack>;
+type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), (), R, &'s mut DefaultStack>;
 
 /// Resumes the earliest lane until all have ended, or one has panicked.
 fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec<End<R>> {
     let mut ends: Vec<End<R>> = lanes.iter().map(|_| None).collect();
     let running = Cell::new(0);
     let all = catch_unwind(AssertUnwindSafe(|| {
-        let mut next = world.borrow_mut().next_program();
-        while let Some(id) = next {
+        loop {
+            let next = world.borrow_mut().next_program();
+            let Some(id) = next else { break };
             running.set(id);
-            next = match lanes[id].resume(()) {
-                CoroutineResult::Yield(other) => Some(other),
-                CoroutineResult::Return(out) => {
-                    ends[id] = Some(Ok(out));
-                    let mut world = world.borrow_mut();
-                    world.leave();
-                    world.next_program()
-                }
-            };
+            if let CoroutineResult::Return(out) = lanes[id].resume(()) {
+                ends[id] = Some(Ok(out));
+                world.borrow_mut().leave();
+            }
         }
     }));
     let mut world = world.borrow_mut();

@@ -10,7 +10,7 @@ use crate::world::World;
 
 impl World {
     /// CLFLUSH or CLFLUSHOPT, at this lane's turn.
-    pub(crate) fn flush(&mut self, line: u32, how: Flush) {
+    pub(crate) fn flush(&mut self, line: u32, how: Flush) -> bool {
         self.decide();
         self.write_out_combined(line);
         let host = self.me.host;
@@ -29,10 +29,11 @@ impl World {
             self.me.batch.flush(line);
             self.adopt(line);
         }
+        true
     }
 
     /// CLWB, at this lane's turn: the copy stays, clean.
-    pub(crate) fn writeback(&mut self, line: u32) {
+    pub(crate) fn writeback(&mut self, line: u32) -> bool {
         self.decide();
         self.write_out_combined(line);
         let host = self.me.host;
@@ -46,6 +47,7 @@ impl World {
         } else {
             self.adopt(line);
         }
+        true
     }
 
     /// When this flush is done by itself: after its own cost, and not closer to the one before than

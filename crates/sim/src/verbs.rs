@@ -12,8 +12,8 @@ use crate::ops::Op;
 use crate::read::Use;
 use crate::world::World;
 
-/// How a lane gives way to the others: it names the one whose program goes on.
-pub(crate) type Turn = Yielder<(), usize>;
+/// How a lane gives way to the others.
+pub(crate) type Turn = Yielder<(), ()>;
 
 /// One lane's hold on the world.
 #[derive(Clone, Copy)]
@@ -35,16 +35,11 @@ impl<'y> Verbs<'y> {
         }
     }
 
-    /// Simulates, on this lane's stack, until this lane's program may go on; other lanes' programs
-    /// do on theirs.
+    /// Lets the pod be simulated until this lane's program may go on.
     #[inline(never)]
-    fn catch_up(&self, mut world: RefMut<'y, World>) -> RefMut<'y, World> {
-        let next = world.next_program();
-        let next = next.expect("this lane itself has something to do");
+    fn catch_up(&self, world: RefMut<'y, World>) -> RefMut<'y, World> {
         drop(world);
-        if next != self.id {
-            self.turn.suspend(next);
-        }
+        self.turn.suspend(());
         self.world.borrow_mut()
     }
 

@@ -124,7 +124,7 @@ impl World {
     }
 
     /// A non-temporal store, at this lane's turn: the likely way, around the cache.
-    pub(crate) fn store_nt(&mut self, at: Access, bits: u64) {
+    pub(crate) fn store_nt(&mut self, at: Access, bits: u64) -> bool {
         let line = at.line().0 as u32;
         self.decide();
         self.leave_cache(line);
@@ -148,10 +148,11 @@ impl World {
         if entry.bytes == u64::MAX {
             self.write_out_combined(line);
         }
+        true
     }
 
     /// A whole line in one transaction, at this lane's turn: the words that it has set apart.
-    pub(crate) fn store_line(&mut self, line: u32) {
+    pub(crate) fn store_line(&mut self, line: u32) -> bool {
         self.decide();
         let host = self.me.host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
@@ -172,6 +173,7 @@ impl World {
             bytes: u64::MAX,
         };
         self.send_nt(&whole);
+        true
     }
 
     /// What is written around the cache leaves it first.
