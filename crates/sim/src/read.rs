@@ -76,7 +76,7 @@ impl World {
     /// Something that takes `latency`, that other loads overlap with.
     pub(crate) fn overlap(&mut self, latency: Time, not_before: Time) {
         let issue = self.timing.cycle / 2;
-        let lane = &self.me;
+        let lane = &mut self.me;
         let start = Done {
             at: lane.misses.admit(lane.clock),
             queued: 0,

@@ -285,7 +285,15 @@ impl World {
     }
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
+    #[inline(always)]
     pub(crate) fn arrive_until(&mut self, now: Time) {
+        if self.writes.next_arrival() <= now {
+            self.arrive_all_until(now);
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_all_until(&mut self, now: Time) {
         while self.writes.next_arrival() <= now
             && let Some(slot) = self.writes.pop()
         {
