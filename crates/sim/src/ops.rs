@@ -114,6 +114,11 @@ impl Ops {
         place == 0
     }
 
+    #[inline(always)]
+    fn first(&self) -> &Op {
+        &self.queue[self.first as usize % AHEAD]
+    }
+
     /// The first one is done. Places are used again when all are: programs wait for that.
     #[inline(always)]
     fn pop(&mut self) {
@@ -157,20 +162,19 @@ impl World {
     /// Goes on with the first operation; false if it has to wait.
     #[inline(always)]
     fn advance(&mut self) -> bool {
-        let ops = &self.me.ops;
-        let (op, stage) = (ops.queue[ops.first as usize % AHEAD], ops.stage);
-        match op {
+        let stage = self.me.ops.stage;
+        match *self.me.ops.first() {
             Op::Load(at, how) => self.advance_load(at, how, stage),
             Op::Store(at, bits) => self.advance_store(at, bits, stage),
             Op::Flush(line, how) => self.may_change(line, stage) && self.flush(line, how),
             Op::Fence(fence) => self.advance_fence(fence, stage),
-            other => self.advance_other(other, stage),
+            _ => self.advance_other(stage),
         }
     }
 
     #[inline(never)]
-    fn advance_other(&mut self, op: Op, stage: Stage) -> bool {
-        match op {
+    fn advance_other(&mut self, stage: Stage) -> bool {
+        match *self.me.ops.first() {
             Op::Writeback(line) => self.may_change(line, stage) && self.writeback(line),
             Op::StoreNt(at, bits) => {
                 self.may_change(at.line().0 as u32, stage) && self.store_nt(at, bits)
@@ -413,7 +417,7 @@ impl World {
         lane.takes_from = takes_from;
         lane.floor = lane.floor.max(to);
         (lane.ops.at, lane.ops.stage) = (to, stage);
-        self.agenda.set(self.me.id, to);
+        self.agenda.put_off(to);
         // Its program may go on, and hits nothing by itself.
         self.until = Until::always(0);
         false

@@ -137,22 +137,19 @@ impl World {
     pub(crate) fn next_turn(&mut self) -> Option<usize> {
         let next = self.agenda.next()?;
         self.arrive_until(next.time);
-        // Hardware coherence makes the pod one domain: any lane may take a line away.
-        let host = if self.timing.coherent {
-            next.pod
+        self.seat(next.lane);
+        self.until = if !self.run_ahead {
+            Until::always(0)
+        } else if self.timing.coherent {
+            // Hardware coherence makes the pod one domain: any lane may take a line away.
+            Until::always(next.pod)
         } else {
-            next.host
-        };
-        self.until = if self.run_ahead {
             Until {
-                hits: host,
-                host,
+                hits: next.host,
+                host: next.host,
                 pod: next.pod,
             }
-        } else {
-            Until::always(0)
         };
-        self.seat(next.lane);
         Some(next.lane)
     }
 
@@ -186,7 +183,7 @@ impl World {
 
     /// A lane has ended.
     pub(crate) fn leave(&mut self) {
-        self.agenda.set(self.me.id, NEVER);
+        self.agenda.put_off(NEVER);
         self.me.takes_from = NEVER;
     }
 
