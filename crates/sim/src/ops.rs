@@ -63,8 +63,8 @@ const AHEAD: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Ops {
     queue: [Op; AHEAD],
-    first: u8,
-    len: u8,
+    first: u32,
+    len: u32,
     /// Where the first one goes on, and the time that it waited for.
     stage: Stage,
     at: Time,
@@ -119,14 +119,17 @@ impl Ops {
         &self.queue[self.first as usize % AHEAD]
     }
 
-    /// The first one is done. Places are used again when all are: programs wait for that.
+    /// The first one is done; whether all are. Only then places are used again: programs wait for
+    /// that.
     #[inline(always)]
-    fn pop(&mut self) {
+    fn pop(&mut self) -> bool {
         self.stage = Stage::Queued;
         self.first += 1;
-        if self.first == self.len {
+        let all = self.first == self.len;
+        if all {
             self.clear();
         }
+        all
     }
 }
 
@@ -142,21 +145,20 @@ impl World {
     pub(crate) fn next_program(&mut self) -> Option<usize> {
         loop {
             let id = self.next_turn()?;
-            if self.work_off() {
+            if self.me.ops.is_empty() || self.work_off() {
                 return Some(id);
             }
         }
     }
 
-    /// Goes on with what the lane has queued; whether all of it is done.
+    /// Goes on with what the lane has queued, which is something; whether all of it is done.
     fn work_off(&mut self) -> bool {
-        while !self.me.ops.is_empty() {
-            if !self.advance() {
-                return false;
+        while self.advance() {
+            if self.me.ops.pop() {
+                return true;
             }
-            self.me.ops.pop();
         }
-        true
+        false
     }
 
     /// Goes on with the first operation; false if it has to wait.
