@@ -95,6 +95,11 @@ impl<'y, W: Watch> SimPort<'y, W> {
         before
     }
 
+    fn look(&self) -> Result<(), Gone> {
+        let bare = SimPort::new(self.verbs, &NoWatch, self.seat);
+        self.watch.look(self.seat, &bare)
+    }
+
     fn check_stall(&self) -> Result<(), Gone> {
         let world = self.verbs.done();
         if world.down {
@@ -174,12 +179,15 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     fn pause(&self) -> Result<(), Gone> {
         self.check_stall()?;
-        let look = self.verbs.pause(PAUSES_A_LOOK);
-        if look {
-            let bare = SimPort::new(self.verbs, &NoWatch, self.seat);
-            self.watch.look(self.seat, &bare)?;
+        if self.verbs.pause(PAUSES_A_LOOK) {
+            self.look()?;
         }
         Ok(())
+    }
+
+    /// Takes no simulated time.
+    fn check_in(&self) -> Result<(), Gone> {
+        self.look()
     }
 
     fn now(&self) -> Ticks {
