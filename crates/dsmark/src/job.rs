@@ -63,7 +63,7 @@ impl Job<'_> {
         let planned = shares.iter().map(|share| share.trials.len()).sum();
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // A second one ends a simulated trial that does not look up: finished ones are saved.
+            // A second one ends what does not look up, as one long computation: the rest is saved.
             let again = Arc::clone(&interrupted);
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, again)?;
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
