@@ -136,8 +136,12 @@ impl Claim {
 
     fn untestable(&self, term: &Term) -> Evaluation<'_> {
         let params = serde_json::Value::Object(term.params.clone());
+        let made_by = match term.workload.as_str() {
+            "tier" => "dsmark tier claims --seeds 10",
+            _ => "dsmark run claims",
+        };
         let reason = format!(
-            "no row of {} {} with {params} on pod {}; `dsmark run claims` makes it",
+            "no row of {} {} with {params} on pod {}; `{made_by}` makes it",
             term.workload, term.metric, self.pod
         );
         Evaluation {

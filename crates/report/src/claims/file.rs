@@ -213,6 +213,8 @@ pub struct Claim {
     pub unit: String,
     /// How several rows become a verdict.
     pub over: Over,
+    /// Which assumption decides it, where somebody found out; told where the claim fails.
+    pub assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -236,6 +238,7 @@ struct Table {
     expected: Expected,
     unit: String,
     over: Over,
+    assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -292,6 +295,7 @@ impl From<Table> for Claim {
             expected: table.expected,
             unit: table.unit,
             over: table.over,
+            assumption: table.assumption,
         }
     }
 }
