@@ -1,0 +1,80 @@
+//! Which host owns which vertices.
+
+use std::ops::Range;
+
+use fabric::{Lines, Slice, View, Word};
+
+/// Vertices are divided by multiples of this, so that no line of an array with a word of 4 bytes a
+/// vertex has two owners (4 lines), and no word of a bitmap (64 bits).
+pub(crate) const GRAIN: usize = 64;
+
+/// Consecutive vertices for each host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Split {
+    /// All of them, gaps included.
+    pub(crate) vertices: usize,
+    ranges: Vec<Range<usize>>,
+}
+
+impl Split {
+    /// By arcs and vertices, so that every host has about as much to do. Every host comes to the
+    /// same, from the frozen offsets.
+    pub(crate) fn by_work(offsets: impl View<u64>, hosts: u32) -> Self {
+        let vertices = offsets.len() - 1;
+        let work = |vertex: usize| offsets.get(vertex) + vertex as u64;
+        let (all, hosts) = (work(vertices), u64::from(hosts));
+        let bound = |host: u64| {
+            let wanted = (u128::from(all) * u128::from(host) / u128::from(hosts)) as u64;
+            let first = first_of(0..vertices, |vertex| work(vertex) >= wanted);
+            if host == hosts {
+                vertices
+            } else {
+                ((first + GRAIN / 2) / GRAIN * GRAIN).min(vertices)
+            }
+        };
+        let ranges = (0..hosts).map(|host| bound(host)..bound(host + 1)).collect();
+        Self { vertices, ranges }
+    }
+
+    /// What a host owns.
+    pub(crate) fn of(&self, host: usize) -> Range<usize> {
+        self.ranges[host].clone()
+    }
+
+    /// Who owns a vertex.
+    pub(crate) fn owner(&self, vertex: usize) -> usize {
+        self.ranges.partition_point(|range| range.end <= vertex)
+    }
+
+    /// The parts of an array with a word a vertex that other hosts own: those before `host`'s and
+    /// those behind.
+    pub(crate) fn others(&self, host: usize) -> [Range<usize>; 2] {
+        let own = self.of(host);
+        [0..own.start, own.end..self.vertices]
+    }
+}
+
+/// Words `range` of a bitmap that `vertices` take up.
+pub(crate) fn words_of(vertices: &Range<usize>) -> Range<usize> {
+    vertices.start / 64..vertices.end.div_ceil(64).max(vertices.start / 64)
+}
+
+/// The lines that words `range` of an array lie in.
+pub(crate) fn lines_of<T: Word>(array: Slice<T>, range: &Range<usize>) -> Lines {
+    array.range(range.start, range.end).lines()
+}
+
+/// The first of `range` for which `holds`, which does not hold before it and holds behind it; its
+/// end if none.
+pub(crate) fn first_of(range: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
