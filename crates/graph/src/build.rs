@@ -121,7 +121,7 @@ impl Piece {
     fn of(edges: &[Edge], orientation: Orientation, parts: Parts) -> Self {
         let mut starts = vec![0; parts.count + 1];
         orientation.arcs(edges, |from, _| {
-            starts[(from >> parts.shift) as usize + 1] += 1
+            starts[(from >> parts.shift) as usize + 1] += 1;
         });
         for part in 0..parts.count {
             starts[part + 1] += starts[part];
@@ -218,7 +218,7 @@ fn join(vertices: usize, sorted: &[Sorted], threads: usize) -> Result<Adjacency,
     }
     parallel::each(threads, places, |(place, from)| {
         place.copy_from_slice(from);
-        Ok(())
+        Ok::<_, GraphError>(())
     })?;
     Ok(Adjacency::from_parts(offsets, targets))
 }

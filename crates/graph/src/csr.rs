@@ -2,6 +2,7 @@
 
 use crate::build::{self, Orientation};
 use crate::error::GraphError;
+use crate::load::Load;
 use crate::progress::Progress;
 
 /// An edge, from a vertex to a vertex.
@@ -55,6 +56,10 @@ impl Adjacency {
         let bounds = self.offsets.windows(2);
         bounds.map(|bounds| &self.targets[bounds[0] as usize..bounds[1] as usize])
     }
+}
+
+fn arcs_of((from, row): (u32, &[u32])) -> impl Iterator<Item = Edge> {
+    row.iter().map(move |&to| (from, to))
 }
 
 /// A graph as compressed sparse rows.
@@ -120,6 +125,27 @@ impl Csr {
             outgoing,
             incoming: Some(incoming),
         }
+    }
+
+    /// The same edges, each in both directions.
+    pub(crate) fn without_direction(self, how: &Load) -> Result<Self, GraphError> {
+        let Self {
+            outgoing, incoming, ..
+        } = self;
+        drop(incoming);
+        let vertices = outgoing.vertices();
+        let edges: Vec<Edge> = (0..).zip(outgoing.rows()).flat_map(arcs_of).collect();
+        drop(outgoing);
+        Self::assemble(vertices, &[edges], false, how.threads, &how.progress)
+    }
+
+    /// An undirected graph, if every edge also goes back; otherwise the same.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        if self.incoming.as_ref() == Some(&self.outgoing) {
+            self.incoming = None;
+        }
+        self
     }
 
     /// Vertices.

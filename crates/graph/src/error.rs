@@ -54,6 +54,15 @@ pub enum GraphError {
         /// What is wrong, and what would be right.
         why: String,
     },
+    /// The format has no edges with a direction.
+    #[error(
+        "{path}: METIS has no edges with a direction, and the graph has: choose another suffix, or \
+         make the graph undirected"
+    )]
+    Direction {
+        /// Which file.
+        path: PathBuf,
+    },
     /// The suffix names no format.
     #[error(
         "{path}: the suffix names no format{}; known are {known}, each also with .gz",
@@ -94,9 +103,11 @@ pub enum GraphError {
     #[error("interrupted: nothing was kept; run it again")]
     Interrupted,
     /// A thread that loads gave up.
-    #[error("the thread that loads {source_name} panicked; please report it with that graph")]
+    #[error("the thread that loads {graph} panicked: {what}; please report it with that graph")]
     Panicked {
         /// The graph.
-        source_name: String,
+        graph: String,
+        /// What it said.
+        what: String,
     },
 }

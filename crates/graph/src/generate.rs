@@ -17,6 +17,9 @@ pub const DEGREE: u32 = 16;
 /// Edges of a block.
 const BLOCK_EDGES: u64 = 1 << 16;
 
+/// The random sequence of the labels: no block has that number.
+const LABELS: u64 = u64::MAX / 2;
+
 /// Graph500's initiator (specification, "Kronecker generator"): the chances that an edge falls into
 /// the upper left, upper right and lower left quarter of the adjacency matrix.
 const INITIATOR: [f64; 3] = [0.57, 0.19, 0.19];
@@ -110,7 +113,7 @@ impl Generator {
         if self.model == Model::Uniform {
             return labels;
         }
-        let mut random = SplitMix64::new(mixed(self.seed, u64::MAX));
+        let mut random = SplitMix64::new(mixed(self.seed, LABELS));
         for last in (1..labels.len()).rev() {
             labels.swap(last, random.below(last as u64 + 1) as usize);
         }

@@ -28,10 +28,12 @@
 mod build;
 mod csr;
 mod error;
+mod format;
 mod generate;
 mod input;
 mod kernel;
 mod load;
+mod output;
 mod parallel;
 mod progress;
 mod region;
@@ -39,9 +41,11 @@ mod source;
 
 pub use csr::{Adjacency, Csr, Edge, MAX_VERTICES};
 pub use error::{At, GraphError};
+pub use format::Format;
 pub use generate::{DEGREE, Generator, Model};
 pub use kernel::{Bfs, PageRank, Spmv, Triangles, bfs, rank, triangles};
 pub use load::{Load, loaded};
+pub use output::write;
 pub use progress::{Phase, Progress};
 pub use region::{FrozenCsr, FrozenRows, RegionGraph};
 pub use source::{GraphSource, Loaded, Shape};

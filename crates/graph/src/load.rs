@@ -41,6 +41,17 @@ impl Default for Load {
     }
 }
 
+impl Load {
+    /// With every CPU that this thread may run on.
+    pub fn on_all_cpus(directed: bool) -> Self {
+        Self {
+            directed,
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            ..Self::default()
+        }
+    }
+}
+
 /// Graphs that are kept for the next trial: a plan sweeps variants, hosts and lanes over one graph
 /// before it comes to the next, and a comparison uses two in turn.
 const KEPT: usize = 2;
@@ -64,19 +75,28 @@ struct Slot {
 }
 
 impl Slot {
-    /// Waits for it, for `at_most` if given.
-    fn wait(&self, at_most: Option<Duration>) -> Option<Loaded> {
-        let graph = lock(&self.graph);
-        let absent = |graph: &mut Option<Loaded>| graph.is_none();
-        let graph = match at_most {
-            Some(time) => self
+    /// Waits for it.
+    fn wait(&self) -> Loaded {
+        let mut graph = lock(&self.graph);
+        loop {
+            if let Some(loaded) = &*graph {
+                return loaded.clone();
+            }
+            graph = self
                 .here
-                .wait_timeout_while(graph, time, absent)
-                .map(|it| it.0)
-                .ok(),
-            None => self.here.wait_while(graph, absent).ok(),
-        };
-        graph?.clone()
+                .wait(graph)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for it for a moment.
+    fn look(&self) -> Option<Loaded> {
+        let absent = |graph: &mut Option<Loaded>| graph.is_none();
+        let waited = self
+            .here
+            .wait_timeout_while(lock(&self.graph), LOOK, absent);
+        let (graph, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        graph.clone()
     }
 
     fn put(&self, loaded: Loaded) {
@@ -98,8 +118,8 @@ struct Loader {
 }
 
 /// The process's loader, started by whoever comes first.
-pub(crate) fn start() -> &'static impl Sized {
-    loader()
+pub(crate) fn start() {
+    loader();
 }
 
 fn loader() -> &'static Loader {
@@ -108,19 +128,26 @@ fn loader() -> &'static Loader {
         let (requests, orders) = channel::<Request>();
         thread::spawn(move || {
             for (source, how, slot) in orders {
-                let name = source.to_string();
-                // On a thread of its own, so that a panic in it is an answer and not a silence.
-                let loading = thread::spawn(move || source.load(&how).map(Arc::new));
-                let loaded = loading
-                    .join()
-                    .unwrap_or(Err(GraphError::Panicked { source_name: name }));
-                slot.put(loaded);
+                slot.put(load_apart(&source, &how));
             }
         });
         Loader {
             requests: Mutex::new(requests),
             kept: Mutex::default(),
         }
+    })
+}
+
+/// Loads on a thread of its own, so that a panic in it is an answer and not a silence.
+fn load_apart(source: &GraphSource, how: &Load) -> Loaded {
+    let loading = thread::scope(|scope| scope.spawn(|| source.load(how).map(Arc::new)).join());
+    loading.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(GraphError::Panicked {
+            graph: source.to_string(),
+            what: text.unwrap_or("without a word").to_owned(),
+        })
     })
 }
 
@@ -159,8 +186,7 @@ impl Loader {
 /// # Errors
 /// As for [`GraphSource::load`].
 pub fn loaded(source: &GraphSource, how: &Load) -> Loaded {
-    let slot = loader().slot(source, how);
-    slot.wait(None).expect("a load always ends")
+    loader().slot(source, how).wait()
 }
 
 /// As [`loaded`], from a lane: of the trial's seed, with as many threads as the host has lanes,
@@ -179,7 +205,7 @@ pub(crate) fn loaded_by_lane<P: HostAtomics>(
     let slot = loader().slot(source, &how);
     loop {
         // Blocks a simulated lane, too, and with it all others: nothing that the loader needs.
-        if let Some(loaded) = slot.wait(Some(LOOK)) {
+        if let Some(loaded) = slot.look() {
             return loaded.map_err(|error| Unready::Lacking(error.to_string()));
         }
         worker.port().check_in()?;

@@ -3,17 +3,15 @@
 use std::sync::Mutex;
 use std::thread;
 
-use crate::error::GraphError;
-
 /// Calls `f` once with each item, on up to `threads` threads, which take them in order.
 ///
 /// # Errors
 /// That of the first item which failed. Every item before it was done; later ones may be left out.
-pub(crate) fn each<I: Send, T: Send>(
+pub(crate) fn each<I: Send, T: Send, E: Send>(
     threads: usize,
     items: impl IntoIterator<Item = I, IntoIter: Send>,
-    f: impl Fn(I) -> Result<T, GraphError> + Sync,
-) -> Result<Vec<T>, GraphError> {
+    f: impl Fn(I) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let source = Mutex::new(Some(items.into_iter().enumerate()));
     let next = || {
         let mut source = source.lock().expect("taking an item does not panic");
@@ -30,7 +28,7 @@ pub(crate) fn each<I: Send, T: Send>(
         }
         done
     };
-    let mut all: Vec<(usize, Result<T, GraphError>)> = if threads <= 1 {
+    let mut all: Vec<(usize, Result<T, E>)> = if threads <= 1 {
         work()
     } else {
         thread::scope(|scope| {

@@ -63,15 +63,23 @@ impl Progress {
         self.total.store(total, Relaxed);
     }
 
-    /// Called at each piece of work.
+    pub(crate) fn count(&self, done: u64) {
+        self.done.fetch_add(done, Relaxed);
+    }
+
+    /// Asked at each piece of work.
     ///
     /// # Errors
     /// Whoever watches wants an end.
-    pub(crate) fn advance(&self, done: u64) -> Result<(), GraphError> {
-        self.done.fetch_add(done, Relaxed);
+    pub(crate) fn check(&self) -> Result<(), GraphError> {
         if self.stop.load(Relaxed) {
             return Err(GraphError::Interrupted);
         }
         Ok(())
+    }
+
+    pub(crate) fn advance(&self, done: u64) -> Result<(), GraphError> {
+        self.count(done);
+        self.check()
     }
 }
