@@ -56,7 +56,9 @@ impl Split {
 
 /// Words `range` of a bitmap that `vertices` take up.
 pub(crate) fn words_of(vertices: &Range<usize>) -> Range<usize> {
-    vertices.start / 64..vertices.end.div_ceil(64).max(vertices.start / 64)
+    // The last host's vertices may end within a word, where an empty range may start.
+    let start = vertices.start.div_ceil(GRAIN);
+    start..vertices.end.div_ceil(GRAIN).max(start)
 }
 
 /// The lines that words `range` of an array lie in.
