@@ -14,6 +14,11 @@ use crate::region::FrozenCsr;
 /// long, and those at its front the longest.
 const CHUNK: usize = 8;
 
+/// Successors whose rows are fetched together. Rows lie anywhere, and where a look-up ends is not
+/// foreseen: one after the other, each would wait for its row. A core has some ten misses in flight;
+/// more of them only fill its first cache with lines that wait.
+const BATCH: usize = 32;
+
 /// Batches that each lane takes from a counter of the pool, about: each costs some microseconds, and
 /// the last one may leave others waiting.
 const BATCHES_A_LANE: usize = 32;
@@ -114,8 +119,17 @@ impl<'a, P: HostAtomics> Counting<'a, P> {
             self.marks.set(place / 64, marked);
         }
         let (last, mut found) = (word(behind - 1), 0);
-        for at in behind..behind + higher {
-            found += self.count_marked(self.start(word(at)) + HEAD, last);
+        let mut open = [0; BATCH];
+        for batch in (behind..behind + higher).step_by(BATCH) {
+            let mut count = 0;
+            for at in batch..(batch + BATCH).min(behind + higher) {
+                let row = self.start(word(at)) + HEAD;
+                open[count] = row;
+                count += usize::from(word(row) <= last);
+            }
+            for &row in &open[..count] {
+                found += self.count_marked(row, last);
+            }
         }
         for at in first..behind {
             self.marks.set(word(at) / 64, 0);
