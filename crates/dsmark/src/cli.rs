@@ -1,5 +1,7 @@
 //! What can be typed.
 
+pub(crate) mod graph;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -87,6 +89,12 @@ pub(crate) enum Command {
             --workload silo-paper --ratio 1:8 --seeds 10 --json"
     )]
     Tier(Tier),
+    /// Generate, convert and describe graphs
+    #[command(
+        subcommand,
+        after_help = "Example:\n  dsmark graph generate kron --scale 18 --out kron18.sg"
+    )]
+    Graph(graph::Graph),
     /// One host process; started by `run` and `measure`
     #[command(hide = true)]
     Host,

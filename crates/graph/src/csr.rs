@@ -1,6 +1,6 @@
 //! A graph in this process's memory.
 
-use crate::build::{self, Orientation};
+use crate::build::Builder;
 use crate::error::GraphError;
 use crate::load::Load;
 use crate::progress::Progress;
@@ -87,28 +87,21 @@ impl Csr {
             absent.is_none(),
             "edge {absent:?} of {vertices} vertices leads outside"
         );
-        Self::assemble(vertices, &[edges], directed, 1, &Progress::default())
-            .expect("nobody stops it")
+        Self::assemble(vertices, edges, directed, 1, &Progress::default()).expect("nobody stops it")
     }
 
-    /// As [`from_edges`](Self::from_edges), of several lists, on `threads` threads; the caller knows
-    /// that every vertex is there.
+    /// As [`from_edges`](Self::from_edges), on `threads` threads; the caller knows that every vertex
+    /// is there.
     pub(crate) fn assemble(
         vertices: usize,
-        lists: &[impl AsRef<[Edge]> + Sync],
+        edges: &[Edge],
         directed: bool,
         threads: usize,
         progress: &Progress,
     ) -> Result<Self, GraphError> {
-        let rows = |orientation| build::rows(vertices, lists, orientation, threads, progress);
-        if directed {
-            Ok(Self {
-                outgoing: rows(Orientation::Out)?,
-                incoming: Some(rows(Orientation::In)?),
-            })
-        } else {
-            Ok(Self::undirected(rows(Orientation::Both)?))
-        }
+        let builder = Builder::expecting(edges.len() as u64, directed);
+        let pieces = builder.pieces(edges, threads, progress)?;
+        builder.finish(vertices, pieces, threads, progress)
     }
 
     /// Takes symmetric rows; the caller knows that they are.
@@ -136,7 +129,7 @@ impl Csr {
         let vertices = outgoing.vertices();
         let edges: Vec<Edge> = (0..).zip(outgoing.rows()).flat_map(arcs_of).collect();
         drop(outgoing);
-        Self::assemble(vertices, &[edges], false, how.threads, &how.progress)
+        Self::assemble(vertices, &edges, false, how.threads, &how.progress)
     }
 
     /// An undirected graph, if every edge also goes back; otherwise the same.

@@ -70,9 +70,9 @@ impl Format {
         })
     }
 
-    /// Whether the file itself says which edges go both ways.
-    pub fn knows_direction(self) -> bool {
-        matches!(self, Self::MatrixMarket | Self::Metis | Self::Serialized)
+    /// Whether a file says how many vertices there are, those without edges included.
+    pub fn names_vertices(self) -> bool {
+        !matches!(self, Self::EdgeList | Self::WeightedEdgeList)
     }
 }
 

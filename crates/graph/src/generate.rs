@@ -6,6 +6,7 @@
 
 use fabric::SplitMix64;
 
+use crate::build::Builder;
 use crate::csr::{Csr, Edge, MAX_VERTICES};
 use crate::error::GraphError;
 use crate::parallel;
@@ -92,19 +93,15 @@ impl Generator {
         self.check()?;
         progress.start(Phase::Generate, self.drawn());
         let labels = self.labels();
+        let builder = Builder::expecting(self.drawn(), directed);
         let blocks = 0..self.drawn().div_ceil(BLOCK_EDGES);
-        let lists = parallel::each(threads, blocks, |block| {
+        let pieces = parallel::each(threads, blocks, |block| {
             let edges = self.block(block, &labels);
             progress.advance(edges.len() as u64)?;
-            Ok(edges)
+            Ok(builder.piece(&edges))
         })?;
-        Csr::assemble(
-            self.vertices() as usize,
-            &lists,
-            directed,
-            threads,
-            progress,
-        )
+        drop(labels);
+        builder.finish(self.vertices() as usize, pieces, threads, progress)
     }
 
     /// A random permutation of the vertices (Fisher and Yates's shuffle, Knuth vol. 2, 3.4.2).

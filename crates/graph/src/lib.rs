@@ -38,6 +38,7 @@ mod parallel;
 mod progress;
 mod region;
 mod source;
+mod statistics;
 
 pub use csr::{Adjacency, Csr, Edge, MAX_VERTICES};
 pub use error::{At, GraphError};
@@ -49,3 +50,4 @@ pub use output::write;
 pub use progress::{Phase, Progress};
 pub use region::{FrozenCsr, FrozenRows, RegionGraph};
 pub use source::{GraphSource, Loaded, Shape};
+pub use statistics::{Bin, Degrees, components};

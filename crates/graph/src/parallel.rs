@@ -12,15 +12,25 @@ pub(crate) fn each<I: Send, T: Send, E: Send>(
     items: impl IntoIterator<Item = I, IntoIter: Send>,
     f: impl Fn(I) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
+    each_with(threads, items, || (), |(), item| f(item))
+}
+
+/// As [`each`], with something that each thread has for itself.
+pub(crate) fn each_with<S, I: Send, T: Send, E: Send>(
+    threads: usize,
+    items: impl IntoIterator<Item = I, IntoIter: Send>,
+    own: impl Fn() -> S + Sync,
+    f: impl Fn(&mut S, I) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let source = Mutex::new(Some(items.into_iter().enumerate()));
     let next = || {
         let mut source = source.lock().expect("taking an item does not panic");
         source.as_mut()?.next()
     };
     let work = || {
-        let mut done = Vec::new();
+        let (mut done, mut own) = (Vec::new(), own());
         while let Some((index, item)) = next() {
-            let result = f(item);
+            let result = f(&mut own, item);
             if result.is_err() {
                 *source.lock().expect("taking an item does not panic") = None;
             }

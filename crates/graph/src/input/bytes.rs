@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use flate2::read::MultiGzDecoder;
 
@@ -19,6 +19,7 @@ pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 pub(crate) struct Input {
     pub(crate) path: PathBuf,
     reader: Box<dyn Read + Send>,
+    file_bytes: u64,
     /// Bytes of the file, if it is not compressed.
     pub(crate) plain_bytes: Option<u64>,
     /// Bytes read so far, after decompression.
@@ -65,6 +66,7 @@ impl Input {
         Ok(Self {
             path: path.to_owned(),
             reader,
+            file_bytes: metadata.len(),
             plain_bytes: (!gzip && metadata.is_file()).then_some(metadata.len()),
             at: 0,
             progress: progress.clone(),
@@ -84,22 +86,34 @@ impl Input {
         }
     }
 
-    /// Appends up to `count` bytes; fewer only at the end of the file. Memory grows with what comes,
-    /// not with what is asked for.
-    pub(crate) fn append(&mut self, count: u64, to: &mut Vec<u8>) -> Result<usize, GraphError> {
+    /// Appends up to `count` bytes; fewer only at the end of the file.
+    pub(crate) fn append(&mut self, count: usize, to: &mut Vec<u8>) -> Result<usize, GraphError> {
         self.progress.check()?;
-        let result = self.reader.by_ref().take(count).read_to_end(to);
-        let read = result.map_err(|why| match why.kind() {
-            // What the decoder says of data that no compressor wrote, or that was cut short.
-            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof => {
-                let why =
-                    format!("the compressed data is damaged or cut short ({why}): fetch it anew");
-                self.malformed(At::Byte(self.at), why)
+        let before = to.len();
+        to.resize(before + count, 0);
+        let mut read = 0;
+        while read < count {
+            match self.reader.read(&mut to[before + read..]) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(why) => return Err(self.unreadable(why)),
             }
-            _ => read_failed(&self.path, why),
-        })?;
+        }
+        to.truncate(before + read);
         self.at += read as u64;
         Ok(read)
+    }
+
+    fn unreadable(&self, why: io::Error) -> GraphError {
+        match why.kind() {
+            // What the decoder says of data that no compressor wrote, or that was cut short.
+            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof => {
+                let why = format!("the compressed data is damaged or cut short ({why})");
+                self.malformed(At::Byte(self.at), format!("{why}: fetch it anew"))
+            }
+            _ => read_failed(&self.path, why),
+        }
     }
 
     /// The file as chunks of whole lines, none longer than `longest` bytes. The last line gets an
@@ -108,6 +122,7 @@ impl Input {
         Chunks {
             input: self,
             longest,
+            spare: Spare::default(),
             rest: Vec::new(),
             ended: false,
         }
@@ -121,10 +136,27 @@ pub(crate) fn read_failed(path: &Path, why: io::Error) -> GraphError {
     }
 }
 
+/// Buffers to use again: fresh ones cost a page fault every 4 KiB.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Spare {
+    pub(crate) fn give(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.0.lock().expect("pushing does not panic").push(buffer);
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let spare = self.0.lock().expect("popping does not panic").pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(2 * CHUNK_BYTES + 1))
+    }
+}
+
 /// Chunks of whole lines.
 pub(crate) struct Chunks {
     input: Input,
     longest: u64,
+    spare: Spare,
     /// The beginning of a line that goes on.
     rest: Vec<u8>,
     ended: bool,
@@ -136,15 +168,25 @@ impl Chunks {
         &self.input.path
     }
 
+    /// Bytes of the file, as it is.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.input.file_bytes
+    }
+
+    /// Where chunks go that nobody needs any more.
+    pub(crate) fn spare(&self) -> Spare {
+        self.spare.clone()
+    }
+
     fn take(&mut self) -> Result<Option<Vec<u8>>, GraphError> {
         if self.ended {
             return Ok(None);
         }
-        let mut chunk = std::mem::take(&mut self.rest);
+        let mut chunk = self.spare.take();
+        chunk.append(&mut self.rest);
         loop {
             let before = chunk.len();
-            chunk.reserve(CHUNK_BYTES + 1);
-            if self.input.append(CHUNK_BYTES as u64, &mut chunk)? < CHUNK_BYTES {
+            if self.input.append(CHUNK_BYTES, &mut chunk)? < CHUNK_BYTES {
                 self.ended = true;
                 if chunk.last().is_some_and(|&last| last != b'\n') {
                     chunk.push(b'\n');
@@ -152,7 +194,8 @@ impl Chunks {
                 return Ok(Some(chunk));
             }
             if let Some(end) = chunk[before..].iter().rposition(|&byte| byte == b'\n') {
-                self.rest = chunk.split_off(before + end + 1);
+                self.rest.extend_from_slice(&chunk[before + end + 1..]);
+                chunk.truncate(before + end + 1);
                 return Ok(Some(chunk));
             }
             if chunk.len() as u64 > self.longest {

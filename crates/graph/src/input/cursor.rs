@@ -57,6 +57,52 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(crate) fn number(&mut self, most: u64, what: &str) -> Result<u64, String> {
         self.has_token();
+        let ends = |digits| {
+            self.bytes
+                .get(self.at + digits)
+                .copied()
+                .is_some_and(is_blank)
+        };
+        match self.few_digits() {
+            Some((value, digits)) if value <= most && ends(digits) => {
+                self.at += digits;
+                return Ok(value);
+            }
+            _ => {}
+        }
+        self.any_number(most, what)
+    }
+
+    /// The first eight of the digits that stand here, or fewer, as their value and how many they
+    /// are; nothing where there are none, or near the end of the chunk.
+    ///
+    /// All at once: a loop over digits ends at another place each time, which no branch predictor
+    /// foresees. (Eight ASCII digits by three multiplications: D. Lemire, "Quickly parsing eight
+    /// digits", 2018.)
+    #[inline(always)]
+    fn few_digits(&self) -> Option<(u64, usize)> {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        let eight = self.bytes.get(self.at..self.at + 8)?;
+        let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
+        // A digit becomes its value; adding 0x76 sets the high bit of anything above 9. A carry
+        // can only come out of a byte that is no digit, and spoils bytes after it.
+        let values = eight ^ (ONES * 0x30);
+        let others = (values.wrapping_add(ONES * 0x76) | values) & (ONES * 0x80);
+        let digits = others.trailing_zeros() / 8;
+        if digits == 0 {
+            return None;
+        }
+        // Leading zeros in front, in the low bytes; what follows the digits is shifted out.
+        let values = values << (8 * (8 - digits));
+        let pairs = values.wrapping_mul(10).wrapping_add(values >> 8);
+        let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+        let high = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+        Some((low.wrapping_add(high) >> 32, digits as usize))
+    }
+
+    /// As [`number`](Self::number), digit by digit.
+    #[cold]
+    fn any_number(&mut self, most: u64, what: &str) -> Result<u64, String> {
         let from = self.at;
         let mut value = 0;
         loop {
@@ -78,7 +124,7 @@ impl<'a> Cursor<'a> {
 
     #[inline(always)]
     fn is_between_tokens(&self) -> bool {
-        matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r')
+        is_blank(self.peek())
     }
 
     #[cold]
@@ -166,6 +212,11 @@ impl<'a> Cursor<'a> {
     }
 }
 
+#[inline(always)]
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
 /// A token for a message: readable, and not longer than a message bears.
 pub(crate) fn shown(token: &[u8]) -> String {
     const MOST: usize = 40;
@@ -191,6 +242,27 @@ mod tests {
         assert_eq!(cursor.vertex(), Ok(7));
         assert_eq!(cursor.end_line(""), Ok(()));
         assert!(cursor.is_at_end());
+    }
+
+    #[test]
+    fn numbers_of_any_length_are_those_of_the_standard_library() {
+        for number in [
+            0u64,
+            7,
+            10,
+            99,
+            12_345,
+            999_999,
+            1_234_567,
+            12_345_678,
+            123_456_789,
+        ] {
+            for behind in ["\n", " 1 2 3 4 5 6\n", "\t55555555555\n"] {
+                let text = format!("{number}{behind}");
+                let read = Cursor::new(text.as_bytes()).number(1 << 40, "a number");
+                assert_eq!(read, Ok(number), "{text:?}");
+            }
+        }
     }
 
     #[test]

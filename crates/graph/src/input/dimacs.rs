@@ -69,12 +69,12 @@ fn problem(cursor: &mut Cursor<'_>) -> Result<Option<(u64, u64)>, String> {
 pub(crate) fn read(input: Input, how: &Load) -> Result<Csr, GraphError> {
     let mut text = Text::open(input);
     let (vertices, edges) = text.header(problem)?;
-    let parsed = text.parse(&Arcs { vertices }, how)?;
-    if parsed.edges() != edges {
+    let parsed = text.parse(&Arcs { vertices }, how.directed, how)?;
+    if parsed.edges != edges {
         return Err(parsed.malformed(format!(
             "{} arcs, and the line `p` says {edges}: the file is cut short or was edited",
-            parsed.edges()
+            parsed.edges
         )));
     }
-    parsed.graph(vertices, how.directed, how)
+    parsed.graph(vertices, how)
 }

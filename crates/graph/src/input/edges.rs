@@ -38,6 +38,7 @@ impl Lines for EdgeLines {
 }
 
 pub(crate) fn read(input: Input, weighted: bool, how: &Load) -> Result<Csr, GraphError> {
-    let parsed = Text::open(input).parse(&EdgeLines { weighted }, how)?;
-    parsed.graph(parsed.vertices, how.directed, how)
+    let parsed = Text::open(input).parse(&EdgeLines { weighted }, how.directed, how)?;
+    let vertices = parsed.vertices;
+    parsed.graph(vertices, how)
 }

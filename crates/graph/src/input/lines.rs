@@ -4,6 +4,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::build::{Builder, Piece};
 use crate::csr::{Csr, Edge, MAX_VERTICES};
 use crate::error::{At, GraphError};
 use crate::input::bytes::{CHUNK_BYTES, Chunks, Input};
@@ -14,9 +15,8 @@ use crate::parallel;
 /// Vertices that every file may have, however short: their offsets take 8 MiB.
 const FREE_VERTICES: u64 = 1 << 20;
 
-/// Bytes of a line, for the room that a chunk's edges are given at first: identifiers of three
-/// digits.
-const LINE_BYTES: usize = 8;
+/// Bytes of a line with an edge, for a guess of how many there are: two identifiers of five digits.
+const EDGE_BYTES: u64 = 12;
 
 /// A format with an edge a line, after its header.
 pub(crate) trait Lines: Sync {
@@ -118,18 +118,27 @@ impl Text {
     ///
     /// # Errors
     /// What is wrong with the first wrong line.
-    pub(crate) fn parse(self, format: &impl Lines, how: &Load) -> Result<Parsed, GraphError> {
+    pub(crate) fn parse(
+        self,
+        format: &impl Lines,
+        directed: bool,
+        how: &Load,
+    ) -> Result<Parsed, GraphError> {
         let path = self.chunks.path().to_owned();
+        let spare = self.chunks.spare();
+        let builder = Builder::expecting(self.chunks.file_bytes() / EDGE_BYTES, directed);
         // What each chunk has, so that an error can say which line of the file it is in.
         let counts = Mutex::new(Vec::new());
         let chunks = iter::once(Ok(self.first)).chain(self.chunks).enumerate();
-        let parsed = parallel::each(how.threads, chunks, |(index, chunk)| {
+        let parsed = parallel::each_with(how.threads, chunks, Vec::new, |edges, (index, chunk)| {
             let chunk = chunk.map_err(Trouble::Elsewhere)?;
             how.progress.check().map_err(Trouble::Elsewhere)?;
-            let parsed = Chunk::parse(&chunk, format);
+            let parsed = Chunk::parse(&chunk, format, edges);
+            spare.give(chunk);
             let mut counts = counts.lock().expect("pushing does not panic");
             counts.push((index, parsed.lines));
-            parsed.wrong_line(index)
+            drop(counts);
+            parsed.into_piece(index, edges, builder)
         });
         let counts = counts.into_inner().expect("pushing does not panic");
         let lines_before = |index| -> u64 {
@@ -144,7 +153,8 @@ impl Text {
                 why,
             },
         })?;
-        Ok(Parsed::of(path, chunks, lines_before(usize::MAX)))
+        let lines = lines_before(usize::MAX);
+        Ok(Parsed::of(path, chunks, lines, builder))
     }
 }
 
@@ -158,8 +168,8 @@ enum Trouble {
     Elsewhere(GraphError),
 }
 
+/// What stands in a chunk, up to its end or its first wrong line, which is counted.
 struct Chunk {
-    edges: Vec<Edge>,
     largest: Option<u32>,
     lines: u64,
     bytes: u64,
@@ -167,18 +177,17 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Parses up to the chunk's end or its first wrong line, which is counted.
-    fn parse(bytes: &[u8], format: &impl Lines) -> Self {
-        let mut edges = Vec::with_capacity(bytes.len() / LINE_BYTES);
+    /// Puts the chunk's edges into `edges`, in place of what was there.
+    fn parse(bytes: &[u8], format: &impl Lines, edges: &mut Vec<Edge>) -> Self {
+        edges.clear();
         let mut cursor = Cursor::new(bytes);
         let (mut lines, mut wrong) = (0, None);
         while !cursor.is_at_end() && wrong.is_none() {
             lines += 1;
-            wrong = format.line(&mut cursor, &mut edges).err();
+            wrong = format.line(&mut cursor, edges).err();
         }
         let largest = edges.iter().map(|&(from, to)| from.max(to)).max();
         Self {
-            edges,
             largest,
             lines,
             bytes: bytes.len() as u64,
@@ -186,9 +195,18 @@ impl Chunk {
         }
     }
 
-    fn wrong_line(mut self, chunk: usize) -> Result<Self, Trouble> {
+    fn into_piece(
+        mut self,
+        chunk: usize,
+        edges: &[Edge],
+        builder: Builder,
+    ) -> Result<Partitioned, Trouble> {
         match self.wrong.take() {
-            None => Ok(self),
+            None => Ok(Partitioned {
+                chunk: self,
+                edges: edges.len() as u64,
+                piece: builder.piece(edges),
+            }),
             Some(why) => Err(Trouble::Line {
                 chunk,
                 line: self.lines,
@@ -198,10 +216,19 @@ impl Chunk {
     }
 }
 
+struct Partitioned {
+    chunk: Chunk,
+    edges: u64,
+    piece: Piece,
+}
+
 /// All edges of a file.
 pub(crate) struct Parsed {
     path: PathBuf,
-    lists: Vec<Vec<Edge>>,
+    builder: Builder,
+    pieces: Vec<Piece>,
+    /// Lines with an edge.
+    pub(crate) edges: u64,
     /// One more than the largest that has an edge.
     pub(crate) vertices: u64,
     lines: u64,
@@ -209,20 +236,17 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    fn of(path: PathBuf, chunks: Vec<Chunk>, lines: u64) -> Self {
-        let largest = chunks.iter().filter_map(|chunk| chunk.largest).max();
+    fn of(path: PathBuf, parsed: Vec<Partitioned>, lines: u64, builder: Builder) -> Self {
+        let largest = parsed.iter().filter_map(|part| part.chunk.largest).max();
         Self {
             path,
+            builder,
             vertices: largest.map_or(0, |largest| u64::from(largest) + 1),
+            edges: parsed.iter().map(|part| part.edges).sum(),
+            bytes: parsed.iter().map(|part| part.chunk.bytes).sum(),
+            pieces: parsed.into_iter().map(|part| part.piece).collect(),
             lines,
-            bytes: chunks.iter().map(|chunk| chunk.bytes).sum(),
-            lists: chunks.into_iter().map(|chunk| chunk.edges).collect(),
         }
-    }
-
-    /// Lines with an edge.
-    pub(crate) fn edges(&self) -> u64 {
-        self.lists.iter().map(|list| list.len() as u64).sum()
     }
 
     /// In the last line.
@@ -239,12 +263,7 @@ impl Parsed {
     /// # Errors
     /// More vertices than the file has bytes: a wrong number somewhere, or labels so sparse that
     /// nearly all memory would go to vertices without edges.
-    pub(crate) fn graph(
-        &self,
-        vertices: u64,
-        directed: bool,
-        how: &Load,
-    ) -> Result<Csr, GraphError> {
+    pub(crate) fn graph(self, vertices: u64, how: &Load) -> Result<Csr, GraphError> {
         let most = FREE_VERTICES.max(self.bytes).min(MAX_VERTICES);
         if vertices > most {
             return Err(self.malformed(format!(
@@ -254,6 +273,7 @@ impl Parsed {
             )));
         }
         let (vertices, threads) = (vertices as usize, how.threads);
-        Csr::assemble(vertices, &self.lists, directed, threads, &how.progress)
+        self.builder
+            .finish(vertices, self.pieces, threads, &how.progress)
     }
 }

@@ -113,14 +113,13 @@ pub(crate) fn read(input: Input, how: &Load) -> Result<Csr, GraphError> {
         }
         Some(banner) => size(cursor, banner),
     })?;
-    let parsed = text.parse(&header, how)?;
-    if parsed.edges() != header.entries {
+    let directed = how.directed && !header.banner.symmetric;
+    let parsed = text.parse(&header, directed, how)?;
+    if parsed.edges != header.entries {
         return Err(parsed.malformed(format!(
             "{} entries, and the header says {}: the file is cut short or was edited",
-            parsed.edges(),
-            header.entries
+            parsed.edges, header.entries
         )));
     }
-    let directed = how.directed && !header.banner.symmetric;
-    parsed.graph(header.vertices, directed, how)
+    parsed.graph(header.vertices, how)
 }

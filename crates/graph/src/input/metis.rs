@@ -8,7 +8,7 @@
 //! A line may be as long as a vertex has neighbours, and which vertex it is follows from all lines
 //! before it: one thread parses, chunk after chunk.
 
-use crate::build::{self, Orientation};
+use crate::build;
 use crate::csr::{Csr, Edge, MAX_VERTICES};
 use crate::error::{At, GraphError};
 use crate::input::bytes::Input;
@@ -136,9 +136,8 @@ pub(crate) fn read(input: Input, how: &Load) -> Result<Csr, GraphError> {
     if let Some(why) = lists.missing() {
         return Err(malformed(At::Line(lines), why));
     }
-    let (vertices, edges) = (lists.vertices as usize, [lists.edges]);
     let (threads, progress) = (how.threads, &how.progress);
-    let rows = build::rows(vertices, &edges, Orientation::Out, threads, progress)?;
+    let rows = build::listed_rows(lists.vertices as usize, &lists.edges, threads, progress)?;
     if let Some((from, to)) = unanswered(&rows, &rows, threads) {
         let (from, to) = (from + 1, to + 1);
         let why = format!("vertex {from} lists {to}, which does not list {from}");

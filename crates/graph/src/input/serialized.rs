@@ -32,7 +32,7 @@ struct Header {
 impl Header {
     fn read(input: &mut Input) -> Result<Self, GraphError> {
         let mut bytes = Vec::new();
-        if input.append(HEADER_BYTES, &mut bytes)? < HEADER_BYTES as usize {
+        if input.append(HEADER_BYTES as usize, &mut bytes)? < HEADER_BYTES as usize {
             let why = format!("the file ends within its header of {HEADER_BYTES} bytes");
             return Err(input.malformed(At::Byte(input.at()), why));
         }
@@ -99,7 +99,7 @@ fn words<const N: usize, T>(
     while left > 0 {
         block.clear();
         let wanted = left.min(BLOCK_BYTES);
-        if input.append(wanted, &mut block)? < wanted as usize {
+        if input.append(wanted as usize, &mut block)? < wanted as usize {
             let why = format!("the file ends, and {left} bytes are missing: it is cut short");
             return Err(input.malformed(At::Byte(input.at()), why));
         }

@@ -12,6 +12,14 @@ use std::path::{Path, PathBuf};
 use graph::{Csr, GraphError, GraphSource, Load};
 use tempfile::TempDir;
 
+/// A directory in memory, where there is such: thousands of files are written for certain, each
+/// with the latency of a disk.
+fn scratch() -> TempDir {
+    TempDir::new_in("/dev/shm")
+        .or_else(|_| TempDir::new())
+        .unwrap()
+}
+
 fn load(path: &Path, directed: bool, threads: usize) -> Result<Csr, GraphError> {
     let how = Load {
         directed,

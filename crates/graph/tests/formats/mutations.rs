@@ -3,11 +3,10 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use tempfile::TempDir;
 
 use graph::{Csr, Format, Progress, write};
 
-use super::{file, is_sound, load};
+use super::{file, is_sound, load, scratch};
 
 #[derive(Clone, Debug)]
 enum Change {
@@ -71,7 +70,7 @@ proptest! {
         edges in prop::collection::vec((0u32..12, 0u32..12), 0..20),
         changes in prop::collection::vec(changes(), 1..5),
     ) {
-        let directory = TempDir::new().unwrap();
+        let directory = scratch();
         let suffix = if gzip { ".gz" } else { "" };
         let name = format!("a.{}{suffix}", format.suffix());
         let whole = Csr::from_edges(12, &edges, directed && format != Format::Metis);
@@ -91,7 +90,7 @@ proptest! {
         format in prop::sample::select(&Format::ALL[..]),
         bytes in prop::collection::vec(any::<u8>(), 0..120),
     ) {
-        let directory = TempDir::new().unwrap();
+        let directory = scratch();
         let path = file(&directory, &format!("a.{}", format.suffix()), bytes);
         if let Ok(graph) = load(&path, true, 1) {
             is_sound(&graph);

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use graph::{Progress, write};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use super::{arcs, is_sound, load};
+use super::{arcs, is_sound, load, scratch};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -41,7 +40,7 @@ fn the_edge_list_and_the_binary_rows_are_one_graph() {
 
 #[test]
 fn binary_rows_are_written_byte_for_byte_as_gapbs_writes_them() {
-    let directory = TempDir::new().unwrap();
+    let directory = scratch();
     for (name, directed) in GAPBS {
         let theirs = data(&format!("{name}.sg"));
         let ours = directory.path().join("ours.sg");
@@ -54,7 +53,7 @@ fn binary_rows_are_written_byte_for_byte_as_gapbs_writes_them() {
 
 #[test]
 fn an_edge_list_is_written_as_gapbs_writes_it() {
-    let directory = TempDir::new().unwrap();
+    let directory = scratch();
     for (name, directed) in GAPBS {
         let theirs = data(&format!("{name}.el"));
         let ours = directory.path().join("ours.el");

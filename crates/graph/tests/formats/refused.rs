@@ -1,16 +1,16 @@
 //! Files that break their format, each refused with its line or byte and the reason; and such as
 //! only look odd.
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tempfile::TempDir;
 
-use super::{arcs, file, load};
+use super::{arcs, file, load, scratch};
 
 fn error(name: &str, bytes: impl AsRef<[u8]>) -> String {
-    let directory = TempDir::new().unwrap();
+    let directory = scratch();
     let path = file(&directory, name, bytes);
     let error = load(&path, true, 2).expect_err(name).to_string();
     assert!(error.contains(name), "{error}");
@@ -169,7 +169,7 @@ fn a_wrong_line_is_named_with_the_reason() {
 fn a_line_is_counted_through_chunks_and_compression() {
     let mut text = String::new();
     for line in 0..400_000 {
-        text.push_str(&format!("{} {}\n", line % 1000, line % 777));
+        writeln!(text, "{} {}", line % 1000, line % 777).unwrap();
     }
     text.push_str("1 oops\n1 2\n");
     for (name, bytes) in [
@@ -249,7 +249,7 @@ fn a_compressed_file_that_claims_too_much_is_found_out_by_its_end() {
 
 #[test]
 fn odd_but_right_files_are_read() {
-    let directory = TempDir::new().unwrap();
+    let directory = scratch();
     let triangle = [(0, 1), (1, 2), (2, 0)];
     let banner = "%%matrixmarket MATRIX Coordinate";
     let files = [
