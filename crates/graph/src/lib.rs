@@ -44,7 +44,7 @@ pub use csr::{Adjacency, Csr, Edge, MAX_VERTICES};
 pub use error::{At, GraphError};
 pub use format::Format;
 pub use generate::{DEGREE, Generator, Model};
-pub use kernel::{Bfs, PageRank, Spmv, Triangles, bfs, rank, triangles};
+pub use kernel::{Bfs, PageRank, Spmv, Triangles, bfs, rank, toy, triangles};
 pub use load::{Load, loaded};
 pub use output::write;
 pub use progress::{Phase, Progress};

@@ -8,6 +8,7 @@
 
 pub mod bfs;
 pub mod rank;
+pub mod toy;
 pub mod triangles;
 
 mod bits;

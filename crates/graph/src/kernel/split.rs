@@ -11,8 +11,6 @@ pub(crate) const GRAIN: usize = 64;
 /// Consecutive vertices for each host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Split {
-    /// All of them, gaps included.
-    pub(crate) vertices: usize,
     ranges: Vec<Range<usize>>,
 }
 
@@ -33,7 +31,12 @@ impl Split {
             }
         };
         let ranges = (0..hosts).map(|host| bound(host)..bound(host + 1)).collect();
-        Self { vertices, ranges }
+        Self { ranges }
+    }
+
+    /// These ranges, from multiples of [`GRAIN`]; nobody owns what lies between them.
+    pub(crate) fn of_ranges(ranges: Vec<Range<usize>>) -> Self {
+        Self { ranges }
     }
 
     /// What a host owns.
@@ -46,11 +49,19 @@ impl Split {
         self.ranges.partition_point(|range| range.end <= vertex)
     }
 
-    /// The parts of an array with a word a vertex that other hosts own: those before `host`'s and
-    /// those behind.
-    pub(crate) fn others(&self, host: usize) -> [Range<usize>; 2] {
-        let own = self.of(host);
-        [0..own.start, own.end..self.vertices]
+    /// What other hosts own, what is adjacent in one piece.
+    pub(crate) fn others(&self, host: usize) -> Vec<Range<usize>> {
+        let mut pieces: Vec<Range<usize>> = Vec::new();
+        for (owner, range) in self.ranges.iter().enumerate() {
+            if owner == host || range.is_empty() {
+                continue;
+            }
+            match pieces.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => pieces.push(range.clone()),
+            }
+        }
+        pieces
     }
 }
 

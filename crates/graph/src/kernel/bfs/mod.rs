@@ -23,6 +23,7 @@ use serde_json::json;
 use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 
 use super::crew::Crew;
+use super::split::Split;
 use super::verify;
 use crate::region::{FrozenCsr, RegionGraph};
 use crate::source::GraphSource;
@@ -86,15 +87,16 @@ pub struct Layout {
 #[derive(Debug)]
 pub struct Bfs;
 
-/// Searches from `source`, on every lane of the pod.
+/// Searches from `source`, on every lane of the pod. Vertices are divided by work, or as told.
 pub(crate) fn search<P: HostAtomics>(
     crew: Crew<'_, P>,
     tree: &Tree,
     graph: FrozenCsr,
+    split: Option<Split>,
     variant: Variant,
     source: u32,
 ) -> Result<Outcome, Gone> {
-    let mut search = Search::new(crew, tree, graph);
+    let mut search = Search::new(crew, tree, graph, split);
     match variant {
         Variant::Shared => search.run_shared(source as usize)?,
         Variant::Partitioned => search.run_partitioned(source as usize)?,
@@ -162,7 +164,7 @@ impl Workload for Bfs {
     ) -> Result<Outcome, Gone> {
         let (source, graph) = (layout.source(params), layout.graph.frozen());
         let crew = Crew::begin(worker, &layout.tree.crew)?;
-        search(crew, &layout.tree, graph, params.variant, source)
+        search(crew, &layout.tree, graph, None, params.variant, source)
     }
 
     fn verify<P: HostAtomics>(

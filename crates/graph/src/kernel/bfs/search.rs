@@ -20,7 +20,7 @@ pub(super) const CHUNK_WORDS: usize = 16;
 /// Where a search's words lie.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    pub(super) crew: CrewLayout,
+    pub(crate) crew: CrewLayout,
     /// The tree, `[V]`: each vertex's line is written by the host that owns it.
     pub(super) parents: Slice<u32>,
     /// The frontier, a copy for each host, which its own lanes alone read and write.
@@ -54,6 +54,11 @@ impl Layout {
                 .then(|| Mail::lay_out(arena, pod, vertices)),
         }
     }
+
+    /// The tree.
+    pub(crate) fn parents(&self) -> Slice<u32> {
+        self.parents
+    }
 }
 
 /// Rows of one direction.
@@ -86,14 +91,20 @@ pub(super) struct Search<'a, P: HostAtomics + 'a> {
 }
 
 impl<'a, P: HostAtomics> Search<'a, P> {
-    pub(super) fn new(crew: Crew<'a, P>, layout: &'a Layout, graph: FrozenCsr) -> Self {
+    pub(super) fn new(
+        crew: Crew<'a, P>,
+        layout: &'a Layout,
+        graph: FrozenCsr,
+        split: Option<Split>,
+    ) -> Self {
         let (port, host) = (crew.port(), crew.host());
         let rows = |rows: FrozenRows| Rows {
             offsets: port.view(rows.offsets),
             targets: port.view(rows.targets),
         };
         let (outgoing, incoming) = (rows(graph.outgoing), rows(graph.incoming));
-        let split = Split::by_work(outgoing.offsets, crew.pod().hosts);
+        let split =
+            split.unwrap_or_else(|| Split::by_work(outgoing.offsets, crew.pod().hosts));
         Self {
             port,
             layout,

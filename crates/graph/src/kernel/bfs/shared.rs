@@ -31,8 +31,8 @@ impl<P: HostAtomics> Search<'_, P> {
             self.crew.took(Phase::Compute);
             // The frontier has been read, the tree written, by all lanes of this host.
             self.crew.lanes_meet()?;
-            let own = words_of(&self.crew.share(&self.mine, 64));
-            let found = self.find(own, true);
+            let own = self.crew.share(&self.mine, 64);
+            let found = self.find(&own, true);
             // Parents that were published are at the device.
             let mut sums = [0; SUMS];
             sums[0] = found;
@@ -44,7 +44,7 @@ impl<P: HostAtomics> Search<'_, P> {
                 let share = self.crew.share(&others, 64);
                 // Serves the scan: those of the last level are in the cache.
                 self.port.observe(lines_of(self.layout.parents, &share));
-                self.find(words_of(&share), false);
+                self.find(&share, false);
                 self.crew.took(Phase::Observe);
             }
             // Nobody writes parents of the next level while another still looks for this one's.
@@ -52,12 +52,12 @@ impl<P: HostAtomics> Search<'_, P> {
         }
     }
 
-    /// Makes those of `words` the frontier that have a parent and had none before; how many.
-    fn find(&mut self, words: Range<usize>, publish: bool) -> u64 {
+    /// Makes those of `range` the frontier that have a parent and had none before; how many.
+    fn find(&mut self, range: &Range<usize>, publish: bool) -> u64 {
         let (port, parents) = (self.port, self.layout.parents);
         let mut found = 0;
-        for word in words {
-            let vertices = word * 64..(word * 64 + 64).min(self.graph.vertices);
+        for word in words_of(range) {
+            let vertices = word * 64..(word * 64 + 64).min(range.end);
             let mut reached = 0u64;
             for vertex in vertices.clone() {
                 let parent = port.load_overlapped(parents.at(vertex));

@@ -23,5 +23,8 @@ mod residual;
 mod spmv;
 mod step;
 
+pub(crate) use pagerank::compute;
 pub use pagerank::{PageRank, Params, Variant};
+pub(crate) use spmv::compute as multiply;
 pub use spmv::{Params as SpmvParams, Spmv, Variant as SpmvVariant};
+pub(crate) use step::{Ask, Layout as Arrays, Needs};

@@ -6,6 +6,7 @@ use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 
 use super::step::{Ask, Layout as Arrays, Needs, Rank};
 use crate::kernel::crew::Crew;
+use crate::kernel::split::Split;
 use crate::region::{FrozenCsr, RegionGraph};
 use crate::source::GraphSource;
 
@@ -26,7 +27,7 @@ impl Variant {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Pull, Self::Push, Self::Residual];
 
-    fn needs(self) -> Needs {
+    pub(crate) fn needs(self) -> Needs {
         match self {
             Self::Pull => Needs::Two,
             Self::Push => Needs::Partials,
@@ -109,10 +110,11 @@ pub(crate) fn compute<P: HostAtomics>(
     crew: Crew<'_, P>,
     arrays: &Arrays,
     graph: FrozenCsr,
+    split: Option<Split>,
     variant: Variant,
     ask: Ask,
 ) -> Result<Outcome, Gone> {
-    let mut rank = Rank::new(crew, arrays, graph, ask);
+    let mut rank = Rank::new(crew, arrays, graph, split, ask);
     match variant {
         Variant::Pull => rank.run_pull()?,
         Variant::Push => rank.run_push()?,
@@ -159,7 +161,14 @@ impl Workload for PageRank {
     ) -> Result<Outcome, Gone> {
         let crew = Crew::begin(worker, &layout.arrays.crew)?;
         let graph = layout.graph.frozen();
-        compute(crew, &layout.arrays, graph, params.variant, params.ask())
+        compute(
+            crew,
+            &layout.arrays,
+            graph,
+            None,
+            params.variant,
+            params.ask(),
+        )
     }
 
     fn verify<P: HostAtomics>(

@@ -7,6 +7,7 @@ use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 use super::pagerank::check;
 use super::step::{Ask, Layout as Arrays, Needs, Rank};
 use crate::kernel::crew::Crew;
+use crate::kernel::split::Split;
 use crate::region::{FrozenCsr, RegionGraph};
 use crate::source::GraphSource;
 
@@ -89,10 +90,11 @@ pub(crate) fn compute<P: HostAtomics>(
     crew: Crew<'_, P>,
     arrays: &Arrays,
     graph: FrozenCsr,
+    split: Option<Split>,
     tile: Option<usize>,
     ask: Ask,
 ) -> Result<Outcome, Gone> {
-    let mut rank = Rank::new(crew, arrays, graph, ask);
+    let mut rank = Rank::new(crew, arrays, graph, split, ask);
     match tile {
         None => rank.run_rows()?,
         Some(columns) => rank.run_tiled(columns)?,
@@ -148,7 +150,7 @@ impl Workload for Spmv {
             Variant::Rows => None,
             Variant::Tiled => Some(params.tile_columns as usize),
         };
-        compute(crew, &layout.arrays, graph, tile, params.ask())
+        compute(crew, &layout.arrays, graph, None, tile, params.ask())
     }
 
     fn verify<P: HostAtomics>(

@@ -144,10 +144,16 @@ pub(super) struct Rank<'a, P: HostAtomics + 'a> {
 }
 
 impl<'a, P: HostAtomics> Rank<'a, P> {
-    pub(super) fn new(crew: Crew<'a, P>, layout: &'a Layout, graph: FrozenCsr, ask: Ask) -> Self {
+    pub(super) fn new(
+        crew: Crew<'a, P>,
+        layout: &'a Layout,
+        graph: FrozenCsr,
+        split: Option<Split>,
+        ask: Ask,
+    ) -> Self {
         let (port, host) = (crew.port(), crew.host());
         let offsets = port.view(graph.incoming.offsets);
-        let split = Split::by_work(offsets, crew.pod().hosts);
+        let split = split.unwrap_or_else(|| Split::by_work(offsets, crew.pod().hosts));
         Self {
             port,
             layout,

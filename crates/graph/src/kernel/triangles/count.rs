@@ -12,7 +12,7 @@ use crate::region::FrozenCsr;
 
 /// Places that a lane takes at a time: few, since the rows of neighbours in the order are about as
 /// long, and those at its front the longest.
-const CHUNK: usize = 8;
+const CHUNK: usize = 4;
 
 /// Successors whose rows are fetched together. Rows lie anywhere, and where a look-up ends is not
 /// foreseen: one after the other, each would wait for its row. A core has some ten misses in flight;
