@@ -18,6 +18,7 @@ pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
         .with::<micro::Visibility>()
         .with::<Litmus>()
         .with::<coordination::Lock>()
+        .with::<coordination::ReadWrite>()
         .with::<coordination::Barrier>()
         .with::<coordination::Atomic>()
         .with::<coordination::Ring>()

@@ -11,9 +11,11 @@ use crate::cli::{On, Where};
 use crate::failure::Failure;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 2] = [
+pub(crate) const SHIPPED: [(&str, &str); 4] = [
     ("default", include_str!("../../../plans/default.toml")),
     ("claims", include_str!("../../../plans/claims.toml")),
+    ("sync", include_str!("../../../plans/sync.toml")),
+    ("sharing", include_str!("../../../plans/sharing.toml")),
 ];
 
 /// Reads a plan by name or path.

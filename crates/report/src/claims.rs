@@ -11,7 +11,7 @@ use record::{Results, Row};
 use serde::Serialize;
 
 use crate::condition::absence;
-pub use file::{Claim, ClaimError, Expected, Kind, Over, Statistic, Term, parse};
+pub use file::{Basis, Claim, ClaimError, Expected, Kind, Over, Statistic, Term, parse};
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
