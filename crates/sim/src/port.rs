@@ -138,6 +138,11 @@ impl<W: Watch> Port for SimPort<'_, W> {
     }
 
     #[inline(always)]
+    fn load_overlapped<T: Word>(&self, at: Ptr<T>) -> T {
+        self.load_word(at, Use::Streamed)
+    }
+
+    #[inline(always)]
     fn store<T: Word>(&self, at: Ptr<T>, value: T) {
         self.verbs.store_word(Access::of(at), value.to_bits());
     }

@@ -99,6 +99,9 @@ pub enum Over {
     Range,
     /// The first row of each term, times the term's factor, added up.
     Sum,
+    /// The first row of the first term, by the first row of the second: a number without a unit,
+    /// whatever the unit of the rows.
+    Ratio,
 }
 
 /// The published figure, in the claim's unit.
