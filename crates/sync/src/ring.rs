@@ -146,6 +146,11 @@ impl<'r> Producer<'r> {
         Ok(())
     }
 
+    /// Messages sent so far: what a new end of this ring starts from once all are taken.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
     fn write<P: Port>(&self, port: &P, slots: Slice<u64>, index: usize, message: &[u64]) {
         let number = self.sent + index as u64 + 1;
         let first = index * self.ring.message_lines * WORDS_PER_LINE;
@@ -217,6 +222,56 @@ impl<'r> Consumer<'r> {
             from = to;
         }
         Ok(())
+    }
+
+    /// Looks once for as many messages as `words` holds, and takes them if all are there.
+    ///
+    /// Cost: 1 observe of all their lines; 1 publish every half ring.
+    ///
+    /// # Panics
+    /// If `words` is not a whole number of messages, or they are more than one burst may carry: use
+    /// [`receive`](Self::receive) for those.
+    pub fn try_receive<P: Port>(&mut self, port: &P, words: &mut [u64]) -> bool {
+        let count = words.len() / self.ring.message_words;
+        assert!(
+            count * self.ring.message_words == words.len()
+                && self.ring.burst(self.taken, count) == count,
+            "{} words to look for, in messages of {}",
+            words.len(),
+            self.ring.message_words
+        );
+        let there = self.look(port, words);
+        if there {
+            self.take(port, count as u64);
+        }
+        there
+    }
+
+    /// Messages taken so far.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Messages of `wanted` that one look may take.
+    pub fn burst(&self, wanted: usize) -> usize {
+        self.ring.burst(self.taken, wanted)
+    }
+
+    /// The line that says whether the next message is there, for looks at several rings at once.
+    pub fn next_line(&self) -> Line {
+        self.ring.words(self.taken, 1).start().line()
+    }
+
+    /// Word `word` of the next message, if it is there, in a copy of [`next_line`](Self::next_line)
+    /// that the caller has observed.
+    ///
+    /// # Panics
+    /// If the word is not in the message's first line.
+    pub fn peek<P: Port>(&self, port: &P, word: usize) -> Option<u64> {
+        assert!(word < PAYLOAD_WORDS, "word {word} of a line of a message");
+        let slot = self.ring.words(self.taken, 1);
+        // The number first: whatever is loaded later is as new.
+        (port.load(slot.at(PAYLOAD_WORDS)) == self.taken + 1).then(|| port.load(slot.at(word)))
     }
 
     /// Looks once for the messages that `words` holds; true if all of them were there.
