@@ -1,6 +1,6 @@
 //! Where a table lies.
 
-use fabric::{Arena, Coherence, HostAtomics, HostSlice, Line, Lines, Pod, Port, Ptr, Seat, Slice};
+use fabric::{Arena, HostSlice, Line, Lines, Pod, Port, Ptr, Seat, Slice};
 use sync::lock::{AnyLock, Options};
 
 use crate::bucket::{Bucket, WORDS};
@@ -134,11 +134,6 @@ impl Table {
         } else {
             self.bucket_lines(first, group)
         }
-    }
-
-    /// Whether hosts see each other's stores without a flush.
-    pub(crate) fn is_coherent<P: HostAtomics>(port: &P) -> bool {
-        port.coherence() == Coherence::Hardware
     }
 
     pub(crate) fn line_of(&self, bucket: u64) -> Line {

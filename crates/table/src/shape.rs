@@ -119,7 +119,7 @@ impl Config {
 
 /// Counts of buckets, and which key goes where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub(crate) buckets: u64,
     pub(crate) group_buckets: u64,
     pub(crate) groups_a_host: u64,
@@ -155,7 +155,7 @@ impl Shape {
     }
 
     /// The host that owns a key's part of the table.
-    pub fn owner(self, key: u64) -> u32 {
+    pub(crate) fn owner(self, key: u64) -> u32 {
         (self.group(self.home(key)) / self.groups_a_host) as u32
     }
 
