@@ -148,54 +148,40 @@ impl Bucket {
         self.0.start().line()
     }
 
-    /// Looks for `key` in what this host's copy says. The three slots are compared without a
-    /// branch: which one holds a key cannot be predicted, and a wrong guess costs more than all
-    /// three comparisons.
+    /// Looks for `key` in what this host's copy says.
+    ///
+    /// Which slot holds a key cannot be predicted, and a wrong guess that waits for the line costs
+    /// more than the line: the slot is computed, and the one branch is whether the key is in it.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn look<P: Port>(self, port: &P, key: u64) -> Look {
         // The version first, and again last: what lies between is as old as one of the two.
         let before = port.load(self.version());
-        let keys = [
-            port.load(self.key(0)),
-            port.load(self.key(1)),
-            port.load(self.key(2)),
-        ];
-        let entries = [
-            port.load(self.entry(0)),
-            port.load(self.entry(1)),
-            port.load(self.entry(2)),
-        ];
+        let not_first = port.load(self.key(0)) != key;
+        let not_second = port.load(self.key(1)) != key;
+        let slot = usize::from(not_first) + usize::from(not_first & not_second);
+        let found = port.load(self.key(slot));
+        let entry = port.load(self.entry(slot));
         let displaced = port.load(self.displaced());
         let after = port.load(self.version());
         if before != after || after & BUSY != 0 {
             return Look::Changing(Version(after));
         }
-        let hits = [keys[0] == key, keys[1] == key, keys[2] == key];
-        if !(hits[0] | hits[1] | hits[2]) {
-            return Look::Absent { displaced };
+        if found == key {
+            Look::Found { slot, entry }
+        } else {
+            Look::Absent { displaced }
         }
-        // Masks, so that no branch is made of it.
-        let mask = |hit: bool| u64::from(hit).wrapping_neg();
-        let entry = (mask(hits[0]) & entries[0])
-            | (mask(hits[1]) & entries[1])
-            | (mask(hits[2]) & entries[2]);
-        let slot = usize::from(hits[1]) + 2 * usize::from(hits[2]);
-        Look::Found { slot, entry }
     }
 
-    /// The slot that holds `key`, for whoever may write the bucket.
+    /// The slot that holds `key`, for whoever may write the bucket; without a branch for each, too.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn find<P: Port>(self, port: &P, key: u64) -> Option<usize> {
-        let mut slot = 0;
-        while slot < SLOTS {
-            if port.load(self.key(slot)) == key {
-                return Some(slot);
-            }
-            slot += 1;
-        }
-        None
+        let not_first = port.load(self.key(0)) != key;
+        let not_second = port.load(self.key(1)) != key;
+        let slot = usize::from(not_first) + usize::from(not_first & not_second);
+        (port.load(self.key(slot)) == key).then_some(slot)
     }
 }
 

@@ -37,6 +37,7 @@
 
 mod bucket;
 mod cache;
+pub mod draw;
 mod error;
 mod handle;
 mod layout;
