@@ -19,7 +19,6 @@ pub mod ring;
 pub mod sharing;
 
 mod cast;
-mod gather;
 mod holds;
 mod verdict;
 

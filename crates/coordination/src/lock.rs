@@ -22,10 +22,9 @@ use fabric::{Across, Arena, Gone, HostAtomics, Pod, Seat, Slice, Ticks, wait_unt
 use serde::{Deserialize, Serialize};
 use sync::lock::{Algorithm, AnyLock, LockVisitor, Member, NotAcquired, Options};
 use sync::{Arrival, Desk, Patience};
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::{Cast, Done, Role, Spread};
-use crate::gather::Gather;
 use crate::holds::{self, HOLD_WORDS, Hold};
 use crate::verdict::Verdict;
 

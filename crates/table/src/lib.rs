@@ -40,6 +40,7 @@ mod cache;
 pub mod draw;
 mod error;
 mod handle;
+pub mod history;
 mod layout;
 mod mail;
 mod read;
