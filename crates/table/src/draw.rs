@@ -134,7 +134,6 @@ impl Draw {
     }
 
     /// How far from the newest an entry is that is read where the latest are popular.
-    #[allow(dead_code)]
     pub(crate) fn recency(&self, random: &mut SplitMix64) -> u64 {
         self.zipf.draw(random)
     }

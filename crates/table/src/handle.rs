@@ -238,7 +238,7 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
     }
 
     /// `lazy`: the caller's fence ends it.
-    fn section(&self, home: u64, way: Way, lazy: bool) -> Section<'a, P> {
+    pub(crate) fn section(&self, home: u64, way: Way, lazy: bool) -> Section<'a, P> {
         Section {
             table: self.table,
             port: self.port,

@@ -7,8 +7,8 @@
 //! be next if none that is left ended before it began. Since each client does one operation at a
 //! time, where the search stands is how many of each client's operations are placed, and the value.
 //!
-//! Clocks of different hosts differ: each interval is widened by the error of the clock. Where they
-//! cannot be compared at all, order in time binds clients of one host only.
+//! Clocks differ: each interval is widened by their error, also between lanes of one host. Where
+//! clocks of hosts cannot be compared at all, order in time binds clients of one host only.
 
 use std::collections::HashSet;
 
@@ -62,12 +62,12 @@ pub struct Event {
     pub did: Did,
 }
 
-/// How far two hosts' clocks may be apart.
+/// How far two lanes' clocks may be apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Skew {
     /// By so many nanoseconds at most.
     Within(f64),
-    /// Nobody knows.
+    /// By nothing on one host; between hosts nobody knows.
     Unknown,
 }
 
@@ -228,8 +228,8 @@ impl Search {
     /// Whether `a` was over for sure before `b` began.
     fn precedes(&self, a: &Event, b: &Event) -> bool {
         let error = match self.skew {
-            _ if a.host == b.host => 0.0,
             Skew::Within(error_ns) => error_ns,
+            Skew::Unknown if a.host == b.host => 0.0,
             Skew::Unknown => return false,
         };
         a.to_ns + error < b.from_ns

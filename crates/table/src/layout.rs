@@ -120,6 +120,11 @@ impl Table {
         seat.host * self.pod.lanes + seat.lane
     }
 
+    /// Its locks, for whoever serves them; none where sharing needs none.
+    pub fn locks(&self) -> &[AnyLock] {
+        &self.locks
+    }
+
     /// The lock of a group.
     pub(crate) fn lock_of(&self, group: u64) -> usize {
         (group % self.locks.len() as u64) as usize

@@ -30,28 +30,34 @@
 //! What is absent: growth (the table is laid out once), a scan in the order of keys, an operation
 //! on two keys at once.
 //!
-
+//! [`hashtable`] is the workload; [`history`] checks what lanes saw.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bucket;
 mod cache;
+mod client;
 pub mod draw;
 mod error;
+mod exclusive;
 mod handle;
+pub mod hashtable;
 pub mod history;
 mod layout;
 mod mail;
 mod read;
+mod recorder;
 mod repair;
 mod section;
 mod shape;
 mod value;
 
 pub use bucket::{FREE, SLOTS};
+pub use client::{Mix, Placement};
 pub use error::TableError;
 pub use handle::Handle;
+pub use hashtable::Hashtable;
 pub use layout::Table;
 pub use repair::{Left, Repaired};
 pub use section::Change;
