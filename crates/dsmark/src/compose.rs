@@ -22,6 +22,7 @@ pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
         .with::<coordination::Atomic>()
         .with::<coordination::Ring>()
         .with::<coordination::Sharing>()
+        .with::<table::Hashtable>()
 }
 
 /// The trials of a plan that run `on` a substrate, numbered from `first`.
