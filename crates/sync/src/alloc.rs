@@ -137,22 +137,21 @@ impl Pool {
             "{name}: {keepers} keepers with {slabs} slabs; use 1 to {MAX_HOSTS} with 1 or more"
         );
         let words = slabs as usize * WORDS_PER_LINE;
-        let returns = |keeper| {
-            let name = format!("{name}.return{keeper}.");
-            Funnel::lay_out(arena, &name, keepers, RETURNS, PAYLOAD_WORDS)
-        };
         let anchor = Self::anchor(arena, name);
         let headers = arena.per_host(&format!("{name}.header"), keepers, words);
         let slab_words = words * SLAB_LINES as usize;
         let slabs = arena.per_host(&format!("{name}.slab"), keepers, slab_words);
-        let mut pool = Self {
+        let returns = |keeper| {
+            let name = format!("{name}.return{keeper}.");
+            Funnel::lay_out(arena, &name, keepers, RETURNS, PAYLOAD_WORDS)
+        };
+        let returns = (0..keepers).map(returns).collect();
+        Self {
             anchor,
             headers,
             slabs,
-            returns: Vec::new(),
-        };
-        pool.returns = (0..keepers).map(returns).collect();
-        pool
+            returns,
+        }
     }
 
     fn anchor(arena: &mut Arena, name: &str) -> Ptr<u64> {

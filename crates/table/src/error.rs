@@ -4,7 +4,8 @@ use fabric::Gone;
 use sync::lock::NotAcquired;
 use thiserror::Error;
 
-/// An operation that was not done. The table is as it was before.
+/// An operation that was not done. The table is as it was before, but for [`TableError::Held`] and
+/// [`TableError::Gone`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TableError {
     /// No free slot where the key may lie.
@@ -49,6 +50,7 @@ pub enum TableError {
         key: u64,
     },
     /// Somebody keeps the key's group for longer than this lane's patience: a host that died in it.
+    /// Where the change was sent to an owner, that may still make it, if it lives.
     #[error(
         "key {key:#x}: its group of buckets is held{}; if that host is dead, repair the table",
         by(*.host)

@@ -143,7 +143,7 @@ struct Peer<'a> {
     expected: usize,
     /// Whether an answer is waited for.
     waits: bool,
-    /// Whether it was waited for in vain.
+    /// Whether it was waited for in vain, and has not come since.
     lost: bool,
 }
 
@@ -251,7 +251,7 @@ impl Post<'_> {
         for peer in &self.peers {
             lines[count] = peer.asked.next_line();
             count += 1;
-            if peer.waits {
+            if peer.waits || peer.lost {
                 lines[count] = peer.answered.next_line();
                 count += 1;
             }
@@ -260,7 +260,7 @@ impl Post<'_> {
         port.observe_each(&lines[..count]);
         let (words, slots) = (self.message_words(), self.mail.group_slots);
         for peer in &mut self.peers {
-            if peer.waits && peer.answered.peek(port, 1).is_some() {
+            if (peer.waits || peer.lost) && peer.answered.peek(port, 1).is_some() {
                 peer.take_answer(port, slots, done);
             }
             if peer.has_batch(port, words) {
@@ -301,7 +301,8 @@ impl Peer<'_> {
         if !self.answered.try_receive(port, &mut answer) {
             return;
         }
-        self.waits = false;
+        // One that comes too late finds nobody who asked, and says that its host lives.
+        (self.waits, self.lost) = (false, false);
         for (number, (index, key)) in self.sent.drain(..).enumerate() {
             let outcome = match (answer[0] >> (2 * number)) & 3 {
                 0 => Ok(true),

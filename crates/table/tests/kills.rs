@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use fabric::{
     Arena, Discipline, HostAtomics, NoWatch, Pod, Program, Ptr, Seat, Setting, Slice, SplitMix64,
-    Substrate,
+    Substrate, wait_until,
 };
 use native::{Host, Pins, Region, Request, TscClock, available_cpus};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -90,8 +90,19 @@ impl Program for Writer<'_> {
         let mut handle = Handle::open(table, port, seat);
         handle.set_patience(Some(PATIENCE_NS));
         let mut random = SplitMix64::of_lane(port.now().0, u64::from(seat.host));
-        let (mut done, mut torn, mut sequence) = (0, 0, 0);
+        let (mut done, mut torn, mut sequence) = (1, 0, 0);
         let mut room = [0; WORDS];
+        port.store(report.at(0), done);
+        port.publish(report.at(0).line());
+        // Nobody is waited for in vain because it has not started yet.
+        let started = wait_until(port, || {
+            let up = reports.iter().all(|report| {
+                port.observe(report.at(0).line());
+                port.load(report.at(0)) != 0
+            });
+            up.then_some(())
+        });
+        started.unwrap();
         loop {
             port.observe(stop.line());
             if port.load(*stop) != 0 {
@@ -127,6 +138,7 @@ impl Program for Writer<'_> {
                         break;
                     }
                     Err(TableError::Held { .. }) => {
+                        let _ = handle.serve();
                         port.observe_each(&[stop.line(), dead.line()]);
                         // Before anybody has died it was merely slow.
                         if port.load(*stop) != 0 || attempt >= TRIES && port.load(*dead) != 0 {
@@ -276,7 +288,7 @@ fn kill_one(sharing: usize, random: &mut SplitMix64) -> Repaired {
     let bed = open(&path, 0, SHARINGS[sharing]);
     let mut hosts: Vec<Child> = (0..HOSTS).map(|host| start(host, sharing, &path)).collect();
     let warm = 20 + random.below(200);
-    bed.wait_for("writers", |reports| reports.iter().all(|report| report[0] > warm));
+    bed.wait_for("writers", |reports| reports.iter().all(|report| report[0] > warm + 1));
     let dead = random.below(u64::from(HOSTS)) as usize;
     hosts[dead].kill().unwrap();
     hosts[dead].wait().unwrap();
