@@ -23,6 +23,7 @@ pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
         .with::<coordination::Ring>()
         .with::<coordination::Sharing>()
         .with::<table::Hashtable>()
+        .with::<table::Alloc>()
 }
 
 /// The trials of a plan that run `on` a substrate, numbered from `first`.

@@ -157,7 +157,7 @@ impl Sited {
         &self,
         registry: &Registry<Sim, NoWatch>,
         recording: bool,
-        progress: &(dyn Fn(u32) + Sync),
+        progress: &(dyn Fn(f64) + Sync),
     ) -> (Vec<Measured>, Option<Attribution>) {
         let (spec, pod) = (&self.spec, self.spec.pod);
         let bytes = region_bytes(registry, pod, std::slice::from_ref(spec));
@@ -185,7 +185,7 @@ struct Batch {
 
 /// What a worker says.
 enum Said {
-    Repetition(usize, u32),
+    Repetition(usize, f64),
     Done(usize, Vec<Measured>),
 }
 

@@ -144,6 +144,8 @@ impl Params {
 const MAX_EVENTS: usize = 4_096;
 /// Operations of a lane and repetition that are timed at most.
 const MAX_TIMED: usize = 10_000;
+/// Batches between two signs of life: some milliseconds natively.
+const TELL_EVERY: usize = 16_384;
 /// The most locks that one lane serves: each look at one is a round trip to the device.
 const MAX_SERVED: u32 = 64;
 
@@ -425,6 +427,9 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
         for (number, chunk) in ops.chunks(self.params.batch as usize).enumerate() {
             let first = number * self.params.batch as usize;
             self.ask(&mut handle, &mut recorder, first, chunk)?;
+            if number % TELL_EVERY == TELL_EVERY - 1 {
+                self.worker.tell(first as f64 / ops.len() as f64)?;
+            }
         }
         let span = port.now().0 - start.0;
         self.serve_others(&mut handle)?;

@@ -30,11 +30,12 @@
 //! What is absent: growth (the table is laid out once), a scan in the order of keys, an operation
 //! on two keys at once.
 //!
-//! [`hashtable`] is the workload; [`history`] checks what lanes saw.
+//! [`hashtable`] and [`alloc`] are the workloads; [`history`] checks what lanes saw.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod alloc;
 mod bucket;
 mod cache;
 mod client;
@@ -53,6 +54,7 @@ mod section;
 mod shape;
 mod value;
 
+pub use alloc::Alloc;
 pub use bucket::{FREE, SLOTS};
 pub use client::{Mix, Placement};
 pub use error::TableError;

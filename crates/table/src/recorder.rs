@@ -22,7 +22,7 @@ pub(crate) struct Recorder {
     times: [Vec<f64>; 4],
     /// Events, packed.
     events: Vec<u64>,
-    /// When the room for events was full, as bits of nanoseconds.
+    /// When the room for events was full, in ticks.
     full: f64,
     pub(crate) strange: u64,
 }
@@ -106,16 +106,17 @@ impl Recorder {
         if self.full.is_finite() || !self.checked.contains(&key) {
             return;
         }
-        let ns = |at: Ticks| at.0 as f64 / self.clock.ticks_per_ns;
         if self.events.len() / EVENT_WORDS == self.room {
-            self.full = ns(start);
+            self.full = start.0 as f64;
             return;
         }
         let event = Event {
             client: self.first_client + slot,
             host: self.host,
-            from_ns: ns(start),
-            to_ns: ns(end),
+            // Ticks still: each host has calibrated its clock's rate for itself, and one part in a
+            // million of the time since boot is milliseconds.
+            from_ns: start.0 as f64,
+            to_ns: end.0 as f64,
             did,
         };
         self.events.extend(event.pack(key));
@@ -160,6 +161,9 @@ pub(crate) fn linearizable(lanes: &[Vec<u64>], clock: &Clock) -> bool {
             if event.to_ns >= until {
                 event.to_ns = f64::INFINITY;
             }
+            // All by one rate.
+            event.from_ns /= clock.ticks_per_ns;
+            event.to_ns /= clock.ticks_per_ns;
             keys.entry(key).or_default().push(event);
         }
     }

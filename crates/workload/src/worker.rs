@@ -1,10 +1,11 @@
 //! What a lane has at hand while it runs a workload.
 
+use std::fmt;
+
 use fabric::{Frozen, Gone, HostAtomics, Pod, Seat, Slice, Word};
 use sync::Barrier;
 
 /// One lane's port, seat and barrier.
-#[derive(Debug)]
 pub struct Worker<'a, P> {
     port: &'a P,
     pod: Pod,
@@ -12,6 +13,16 @@ pub struct Worker<'a, P> {
     barrier: &'a Barrier<'a>,
     seed: u64,
     repetition: u32,
+    tell: Option<&'a dyn Fn(f64)>,
+}
+
+impl<P> fmt::Debug for Worker<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            seat, repetition, ..
+        } = self;
+        write!(f, "Worker({seat:?}, repetition {repetition})")
+    }
 }
 
 impl<'a, P: HostAtomics> Worker<'a, P> {
@@ -31,7 +42,30 @@ impl<'a, P: HostAtomics> Worker<'a, P> {
             barrier,
             seed,
             repetition,
+            tell: None,
         }
+    }
+
+    /// This worker, with somebody to tell how far a repetition is.
+    #[must_use]
+    pub fn telling(self, tell: &'a dyn Fn(f64)) -> Self {
+        Self {
+            tell: Some(tell),
+            ..self
+        }
+    }
+
+    /// Beats this host's heart, and tells whoever waits how much of the repetition is done: a share
+    /// from 0 to 1. For repetitions of seconds, some ten times a second, by every lane; lane 0 of
+    /// host 0 tells.
+    ///
+    /// # Errors
+    /// As [`fabric::Port::check_in`].
+    pub fn tell(&self, share: f64) -> Result<(), Gone> {
+        if let Some(tell) = self.tell.filter(|_| self.seat.leads_pod()) {
+            tell(share);
+        }
+        self.port.check_in()
     }
 
     /// This lane's way into the region.
