@@ -27,6 +27,8 @@ pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
         .with::<graph::PageRank>()
         .with::<graph::Spmv>()
         .with::<graph::Triangles>()
+        .with::<table::Hashtable>()
+        .with::<table::Alloc>()
 }
 
 /// The trials of a plan that run `on` a substrate, numbered from `first`.

@@ -186,7 +186,7 @@ impl Sited {
         registry: &Registry<Sim, Patience>,
         recording: bool,
         watch: &Patience,
-        progress: &(dyn Fn(u32) + Sync),
+        progress: &(dyn Fn(f64) + Sync),
     ) -> (Vec<Measured>, Option<Attribution>) {
         let (spec, pod) = (&self.spec, self.spec.pod);
         let bytes = region_bytes(registry, pod, std::slice::from_ref(spec));
@@ -219,7 +219,7 @@ fn is_cut_short((row, _): &Measured) -> bool {
 
 /// What a worker says.
 enum Said {
-    Repetition(usize, u32),
+    Repetition(usize, f64),
     Done(usize, Vec<Measured>),
 }
 

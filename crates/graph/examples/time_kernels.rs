@@ -43,7 +43,10 @@ impl<L: Workload> Program for Timing<'_, L> {
                 barrier.wait(port).map_err(|gone| gone.to_string())?;
                 let outcome =
                     L::run(&worker, &self.layout, params).map_err(|gone| gone.to_string())?;
-                let time = outcome.series.iter().find(|series| series.metric == "time_ns");
+                let time = outcome
+                    .series
+                    .iter()
+                    .find(|series| series.metric == "time_ns");
                 times.extend(time.map(|series| series.samples[0]));
             }
             all.push(times);
@@ -52,7 +55,11 @@ impl<L: Workload> Program for Timing<'_, L> {
     }
 }
 
-fn time<L: Workload>(lanes: u32, params: &[L::Params], reps: u32) -> Result<Vec<Vec<f64>>, Failure> {
+fn time<L: Workload>(
+    lanes: u32,
+    params: &[L::Params],
+    reps: u32,
+) -> Result<Vec<Vec<f64>>, Failure> {
     let pod = Pod::new(1, lanes);
     let mut arena = Arena::new();
     let barrier = BarrierLayout::lay_out(&mut arena, "time.barrier", pod);

@@ -30,7 +30,9 @@ impl Split {
                 ((first + GRAIN / 2) / GRAIN * GRAIN).min(vertices)
             }
         };
-        let ranges = (0..hosts).map(|host| bound(host)..bound(host + 1)).collect();
+        let ranges = (0..hosts)
+            .map(|host| bound(host)..bound(host + 1))
+            .collect();
         Self { ranges }
     }
 

@@ -275,9 +275,8 @@ impl Toy {
         let base = (1.0 - ASK.damping) / vertices as f64;
         let mut scores = vec![1.0 / vertices as f64; vertices];
         for _ in 0..ASK.iterations {
-            let gives = |from: &u32| {
-                scores[*from as usize] / self.csr.neighbours(*from).len() as f64
-            };
+            let gives =
+                |from: &u32| scores[*from as usize] / self.csr.neighbours(*from).len() as f64;
             let sums = self.csr.incoming().rows();
             let sums: Vec<f64> = sums.map(|row| row.iter().map(gives).sum()).collect();
             scores = sums.iter().map(|sum| base + ASK.damping * sum).collect();

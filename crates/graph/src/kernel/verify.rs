@@ -103,7 +103,11 @@ fn depths(source: u32, parents: &[u32]) -> Result<Vec<u32>, Mismatch> {
     let mut depth = vec![NONE; parents.len()];
     if parents.get(source as usize) != Some(&source) {
         let found = parents.get(source as usize).copied().unwrap_or(NONE);
-        return Err(mismatch(format!("parent of the source {source}"), source, found));
+        return Err(mismatch(
+            format!("parent of the source {source}"),
+            source,
+            found,
+        ));
     }
     depth[source as usize] = 0;
     let mut path = Vec::new();
@@ -154,7 +158,11 @@ pub(crate) fn residual(graph: &Csr, scores: &[f32], damping: f64) -> f64 {
 /// The vertices with the highest scores, and the sum of all.
 pub(crate) fn top(scores: &[f32], count: usize) -> (Vec<(u32, f64)>, f64) {
     let mut order: Vec<u32> = (0..scores.len() as u32).collect();
-    order.sort_by(|&a, &b| scores[b as usize].total_cmp(&scores[a as usize]).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| {
+        scores[b as usize]
+            .total_cmp(&scores[a as usize])
+            .then(a.cmp(&b))
+    });
     let best = order.iter().take(count);
     let best = best.map(|&vertex| (vertex, f64::from(scores[vertex as usize])));
     let sum = scores.iter().map(|&score| f64::from(score)).sum();

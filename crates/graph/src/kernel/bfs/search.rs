@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use fabric::{Arena, Gone, HostAtomics, HostSlice, Pod, Slice, View};
 
-use super::partitioned::Mail;
 use super::Variant;
+use super::partitioned::Mail;
 use crate::kernel::bits;
 use crate::kernel::crew::{Crew, CrewLayout, Phase};
 use crate::kernel::split::{Split, first_of, lines_of, words_of};
@@ -48,10 +48,12 @@ impl Layout {
             parents: arena.per_host("bfs.parents", 1, vertices)[0],
             fronts: bits(arena, "bfs.front"),
             seen: bits(arena, "bfs.seen"),
-            found: [found(arena, "bfs.found.even"), found(arena, "bfs.found.odd")],
+            found: [
+                found(arena, "bfs.found.even"),
+                found(arena, "bfs.found.odd"),
+            ],
             claimed: arena.host_shared("bfs.claimed", words),
-            mail: (variant == Variant::Partitioned)
-                .then(|| Mail::lay_out(arena, pod, vertices)),
+            mail: (variant == Variant::Partitioned).then(|| Mail::lay_out(arena, pod, vertices)),
         }
     }
 
@@ -103,8 +105,7 @@ impl<'a, P: HostAtomics> Search<'a, P> {
             targets: port.view(rows.targets),
         };
         let (outgoing, incoming) = (rows(graph.outgoing), rows(graph.incoming));
-        let split =
-            split.unwrap_or_else(|| Split::by_work(outgoing.offsets, crew.pod().hosts));
+        let split = split.unwrap_or_else(|| Split::by_work(outgoing.offsets, crew.pod().hosts));
         Self {
             port,
             layout,

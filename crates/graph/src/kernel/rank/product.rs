@@ -83,7 +83,8 @@ impl<P: HostAtomics> Rank<'_, P> {
         let (x, scores) = (self.layout.contributions[0], self.layout.scores);
         for vertex in self.crew.share(&self.mine, 64) {
             let score = self.port.load_overlapped(scores.at(vertex));
-            self.port.store(x.at(vertex), self.contribution(vertex, score));
+            self.port
+                .store(x.at(vertex), self.contribution(vertex, score));
         }
         self.crew.took(Phase::Compute);
     }
@@ -95,9 +96,8 @@ impl<P: HostAtomics> Rank<'_, P> {
         let (from, to) = (offsets.get(mine.start), offsets.get(mine.end));
         let bound = |lane: usize| {
             let wanted = from + (to - from) * lane as u64 / lanes as u64;
-            let first = crate::kernel::split::first_of(mine.clone(), |row| {
-                offsets.get(row) >= wanted
-            });
+            let first =
+                crate::kernel::split::first_of(mine.clone(), |row| offsets.get(row) >= wanted);
             let first = if lane == lanes { mine.end } else { first };
             // Scores of two lanes in a line are right: they share a cache. Apart is faster.
             first.next_multiple_of(64).min(mine.end)

@@ -30,7 +30,11 @@ impl Partials {
 
 impl<P: HostAtomics> Rank<'_, P> {
     fn partials(&self, host: usize) -> Slice<f32> {
-        self.layout.partials.as_ref().expect("this variant laid them out").0[host]
+        self.layout
+            .partials
+            .as_ref()
+            .expect("this variant laid them out")
+            .0[host]
     }
 
     pub(super) fn run_push(&mut self) -> Result<(), Gone> {

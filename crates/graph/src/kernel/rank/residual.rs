@@ -49,7 +49,10 @@ impl Changes {
 
 impl<P: HostAtomics> Rank<'_, P> {
     fn changes(&self) -> &Changes {
-        self.layout.changes.as_ref().expect("this variant laid them out")
+        self.layout
+            .changes
+            .as_ref()
+            .expect("this variant laid them out")
     }
 
     pub(super) fn run_residual(&mut self) -> Result<(), Gone> {

@@ -104,7 +104,8 @@ pub(crate) fn compute<P: HostAtomics>(
 
 impl Workload for Spmv {
     const NAME: &'static str = "spmv";
-    const ABOUT: &'static str = "PageRank as products of matrix and vector, over a graph in the pool";
+    const ABOUT: &'static str =
+        "PageRank as products of matrix and vector, over a graph in the pool";
     type Params = Params;
     type Layout = Layout;
 

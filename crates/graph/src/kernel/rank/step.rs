@@ -71,8 +71,7 @@ impl Layout {
                 array(arena, "rank.contributions.even", vertices),
                 array(arena, "rank.contributions.odd", second),
             ],
-            partials: (needs == Needs::Partials)
-                .then(|| Partials::lay_out(arena, pod, vertices)),
+            partials: (needs == Needs::Partials).then(|| Partials::lay_out(arena, pod, vertices)),
             changes: (needs == Needs::Changes).then(|| Changes::lay_out(arena, pod, vertices)),
             done: arena.per_host("rank.done", 1, 3)[0],
         }
@@ -96,7 +95,13 @@ impl Layout {
         // A step moves the scores by at most `damping` times what the last one did, since columns
         // sum up to at most 1; where lines were held back, by that of what was, besides. The rest is
         // single precision: errors of additions to a sum, which grow with the root of their number.
-        let terms = graph.csr().incoming().rows().map(<[u32]>::len).max().unwrap_or(0);
+        let terms = graph
+            .csr()
+            .incoming()
+            .rows()
+            .map(<[u32]>::len)
+            .max()
+            .unwrap_or(0);
         let rounding = f64::from(f32::EPSILON) * (4.0 + (terms as f64 / 4.0).sqrt());
         let held = match self.changes {
             Some(_) => Changes::SHARE * before,
