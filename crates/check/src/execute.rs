@@ -48,7 +48,7 @@ impl Machine<'_> {
             Ask::Wait => state.lanes[lane].again = false,
             Ask::Enter(section) => return self.enter_section(state, lane, section),
             Ask::Leave(section) => state.inside.retain(|(inside, _)| *inside != section),
-            Ask::Pause => unreachable!("a paused lane goes on by a move of its own"),
+            Ask::Pause { .. } => unreachable!("a paused lane goes on by a move of its own"),
         }
         Ok(0)
     }
@@ -251,6 +251,7 @@ impl Machine<'_> {
                 blamed: None,
             });
         }
+        self.comes_to_rest(state, lane);
         state.inside.push((section, lane as u32));
         state.inside.sort_unstable();
         Ok(0)

@@ -130,6 +130,9 @@ impl Machine<'_> {
             moves.extend(answers.iter().map(|&answer| Move::GoOn { lane, answer }));
         }
         moves.extend(certain.iter().copied().map(Move::Step));
+        if moves.is_empty() && !self.is_over(state) {
+            self.late_moves(state, moves);
+        }
         let count = moves.len();
         let mut unasked = Vec::new();
         self.unasked(state, futures, &certain, &mut unasked);
@@ -152,6 +155,7 @@ impl Machine<'_> {
             }
             let mut answers = Vec::new();
             self.answers(state, lane, &mut answers);
+            self.late_answers(state, lane, &mut answers);
             moves.extend(answers.iter().map(|&answer| Move::GoOn { lane, answer }));
         }
         let mut steps = Vec::new();
@@ -228,7 +232,7 @@ impl Machine<'_> {
                 .unasked_steps(|_, _| true, &self.script.lines, steps);
             return;
         }
-        let over = (0..state.lanes.len()).all(|lane| self.has_ended(state, lane));
+        let over = self.is_over(state);
         let context = Context {
             looking: self.looking(state, certain),
             changing: self.changing(state, certain),
@@ -292,7 +296,7 @@ impl Machine<'_> {
                 Ask::Load(at) | Ask::Atomic(Place::Pool(at), _) => {
                     looking.push((domain, at.line()));
                 }
-                Ask::Pause => {
+                Ask::Pause { .. } => {
                     let node = state.lanes[lane].node;
                     let watched = self.plan(lane, node).watched.iter();
                     let lines = watched.filter_map(|it| crate::state::line_of(it.place));

@@ -203,7 +203,7 @@ impl<'l> Script<'l> {
     /// The wait that a pause repeats, if it may be folded.
     fn wait_of(&self, lane: usize, pause: u32) -> Option<u32> {
         let op = self.op(lane, pause)?;
-        if !self.folding || op.ask != Ask::Pause || self.unfolded.contains(&op.caller) {
+        if !self.folding || !op.ask.is_pause() || self.unfolded.contains(&op.caller) {
             return None;
         }
         let mut node = pause;
@@ -229,6 +229,21 @@ impl<'l> Script<'l> {
         }
         path.reverse();
         path
+    }
+
+    /// The sections that a lane is inside of when it comes to `node`.
+    pub(crate) fn inside(&self, lane: usize, node: u32) -> Vec<u32> {
+        let mut inside = Vec::new();
+        let path = self.path(lane, node);
+        // The last node's own operation has not been performed.
+        for &node in &path[..path.len().saturating_sub(1)] {
+            match self.op(lane, node).map(|op| op.ask) {
+                Some(Ask::Enter(section)) => inside.push(section),
+                Some(Ask::Leave(section)) => inside.retain(|other| *other != section),
+                _ => {}
+            }
+        }
+        inside
     }
 
     /// Runs a lane to `node`, answers its operation with `answer`, and notes what it then does.
@@ -273,7 +288,7 @@ impl<'l> Script<'l> {
         let Some(op) = self.op(lane, node) else {
             return;
         };
-        let (line, pauses) = (op.ask.line(), op.ask == Ask::Pause);
+        let (line, pauses) = (op.ask.line(), op.ask.is_pause());
         if let Some(line) = line.filter(|line| !self.lines.contains(line)) {
             self.lines.push(line);
         }
@@ -305,7 +320,7 @@ impl<'l> Script<'l> {
                 break;
             }
             match self.op(lane, parent).map(|op| op.ask) {
-                Some(Ask::Pause) => {
+                Some(Ask::Pause { .. }) => {
                     before = Some(parent);
                     break;
                 }

@@ -287,11 +287,7 @@ impl Search<'_, '_, '_> {
     /// Nothing happens by itself any more: an end, or nobody can go on. Says whether the search
     /// goes on here.
     fn at_rest(&mut self, visit: u32, state: &State) -> bool {
-        let lanes = 0..state.lanes.len();
-        let over = lanes
-            .into_iter()
-            .all(|lane| self.machine.has_ended(state, lane));
-        let judged = if over {
+        let judged = if self.machine.is_over(state) {
             self.explored.ends += 1;
             self.ends.push(visit);
             (self.on_end)(self.machine, state);

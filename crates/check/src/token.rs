@@ -167,13 +167,13 @@ impl Machine<'_> {
     pub(crate) fn at_the_end(&mut self, state: &State) -> Option<Fault> {
         let mut certain = Vec::new();
         state.memory.certain_steps(&mut certain);
-        let lanes = 0..state.lanes.len();
-        if lanes.clone().all(|lane| self.has_ended(state, lane)) {
+        if self.is_over(state) {
             return self.judge(state).err();
         }
         let mut answers = Vec::new();
-        let goes_on = lanes.into_iter().any(|lane| {
+        let goes_on = (0..state.lanes.len()).any(|lane| {
             self.answers(state, lane, &mut answers);
+            self.late_answers(state, lane, &mut answers);
             self.is_ready(state, lane)
         });
         if goes_on || !answers.is_empty() || !certain.is_empty() {

@@ -186,9 +186,7 @@ impl Checker<'_> {
                 if let Some(fault) = self.machine.at_the_end(&state) {
                     return (path, Some(fault));
                 }
-                if moves.is_empty()
-                    || (0..state.lanes.len()).all(|l| self.machine.has_ended(&state, l))
-                {
+                if moves.is_empty() || self.machine.is_over(&state) {
                     return (path, None);
                 }
             }
