@@ -6,6 +6,7 @@ use model::{Buffered, Memory, Tag};
 use crate::ask::{Ask, Change, Place};
 use crate::finding::Kind;
 use crate::machine::Machine;
+use crate::sanitize::Word;
 use crate::state::{Fault, State, line_of};
 
 impl Machine<'_> {
@@ -74,7 +75,8 @@ impl Machine<'_> {
             return Ok(());
         }
         let know = state.lanes[lane].know;
-        if let Some(missed) = self.sanitizer.missed(know, place, tag) {
+        let own = self.own(lane, place);
+        if let Some(missed) = self.sanitizer.missed(know, own, tag) {
             return Err(self.stale(state, lane, place, bits, missed));
         }
         state.lanes[lane].know = self.sanitizer.read(know, tag);
@@ -114,10 +116,22 @@ impl Machine<'_> {
         if !self.setup.sanitize {
             return Tag::NONE;
         }
-        let at = &mut state.lanes[lane];
-        let (tag, know) = self.sanitizer.store(at.know, lane, place, at.node);
-        at.know = know;
+        let node = state.lanes[lane].node;
+        let own = self.own(lane, place);
+        let (tag, know) = self
+            .sanitizer
+            .store(state.lanes[lane].know, lane, own, node);
+        state.lanes[lane].know = know;
         tag
+    }
+
+    /// A place, told apart from the same place of another host where each has its own.
+    fn own(&self, lane: usize, place: Place) -> Word {
+        let host = match place {
+            Place::Host { .. } => self.setup.shape.host(lane) as u32,
+            Place::Pool(_) => 0,
+        };
+        Word { host, place }
     }
 
     fn atomic(

@@ -9,6 +9,7 @@ use crate::finding::Kind;
 use crate::runner::LaneEnd;
 use crate::sanitize::Sanitizer;
 use crate::script::{Script, What};
+use crate::search::actor;
 use crate::state::{Fault, LaneState, Move, Plan, Setup, State, Watched, line_of};
 use crate::trace::{Event, go_on};
 
@@ -166,14 +167,15 @@ impl<'l> Machine<'l> {
         chooser: &mut impl Chooser,
     ) -> Result<(), Fault> {
         self.steps += 1;
+        if let Some(lane) = actor(chosen) {
+            self.turn_to(state, lane);
+        }
         match chosen {
             Move::Lane(lane) => {
-                self.turn_to(state, lane);
                 self.perform(state, lane)?;
                 self.settle(state, lane)
             }
             Move::GoOn { lane, answer } => {
-                self.turn_to(state, lane);
                 self.note(state, lane, |_| go_on(answer));
                 state.delays.retain(|(delayed, _)| *delayed as usize != lane);
                 let at = &mut state.lanes[lane];

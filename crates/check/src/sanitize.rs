@@ -13,13 +13,21 @@ use model::Tag;
 
 use crate::ask::Place;
 
+/// A word, as who knows of it is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Word {
+    /// Whose DRAM it is in; 0 for the region.
+    pub(crate) host: u32,
+    pub(crate) place: Place,
+}
+
 /// One store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Event {
     pub(crate) lane: u32,
     /// Counts the stores of its lane.
     seq: u32,
-    pub(crate) place: Place,
+    pub(crate) word: Word,
     /// The node of the store in its lane's script.
     pub(crate) node: u32,
     /// What its lane knew before.
@@ -32,7 +40,7 @@ struct Knowledge {
     /// By lane: how many of its stores.
     clock: Vec<u32>,
     /// By word: the newest of those stores, several where none came after the others.
-    last: Vec<(Place, Vec<u32>)>,
+    last: Vec<(Word, Vec<u32>)>,
 }
 
 /// All stores and all knowledge that a search has met. Number 0 of each is nothing.
@@ -72,12 +80,12 @@ impl Sanitizer {
     }
 
     /// A lane stores: what its store is called, and what the lane then knows.
-    pub(crate) fn store(&mut self, know: u32, lane: usize, place: Place, node: u32) -> (Tag, u32) {
+    pub(crate) fn store(&mut self, know: u32, lane: usize, word: Word, node: u32) -> (Tag, u32) {
         let seq = self.knowledge[know as usize].clock[lane] + 1;
         let event = Event {
             lane: lane as u32,
             seq,
-            place,
+            word,
             node,
             before: know,
         };
@@ -89,7 +97,7 @@ impl Sanitizer {
         self.event_ids.insert(event, id);
         let mut after = self.knowledge[know as usize].clone();
         after.clock[lane] = seq;
-        after.put(place, vec![id]);
+        after.put(word, vec![id]);
         let after = self.intern(after);
         self.after.push(after);
         (Tag(id), after)
@@ -113,8 +121,8 @@ impl Sanitizer {
             clock: clock.map(|(a, b)| *a.max(b)).collect(),
             last: mine.last.clone(),
         };
-        for (place, events) in &theirs.last {
-            let mut all = both.at(*place).to_vec();
+        for (word, events) in &theirs.last {
+            let mut all = both.at(*word).to_vec();
             all.extend(
                 events
                     .iter()
@@ -125,7 +133,7 @@ impl Sanitizer {
             let newest = |id: &u32| !all.iter().any(|other| self.is_before(*id, *other));
             let mut newest: Vec<u32> = all.iter().copied().filter(newest).collect();
             newest.sort_unstable();
-            both.put(*place, newest);
+            both.put(*word, newest);
         }
         let joined = self.intern(both);
         self.joined.insert((know, other), joined);
@@ -133,17 +141,17 @@ impl Sanitizer {
     }
 
     /// The store that a lane knows of and that is newer than the one that it has just read.
-    pub(crate) fn missed(&self, know: u32, place: Place, read: Tag) -> Option<Tag> {
-        if let Place::Pool(at) = place
+    pub(crate) fn missed(&self, know: u32, word: Word, read: Tag) -> Option<Tag> {
+        if let Place::Pool(at) = word.place
             && self.validated.iter().any(|lines| lines.contains(at.line()))
         {
             return None;
         }
         // Words of eight bytes carry a tag; of two that share one, nothing is said.
-        if self.event(read).is_some_and(|event| event.place != place) {
+        if self.event(read).is_some_and(|event| event.word != word) {
             return None;
         }
-        let known = self.knowledge[know as usize].at(place);
+        let known = self.knowledge[know as usize].at(word);
         let newer = |id: &&u32| read == Tag::NONE || self.is_before(read.0, **id);
         known.iter().find(newer).map(|id| Tag(*id))
     }
@@ -167,15 +175,15 @@ impl Sanitizer {
 }
 
 impl Knowledge {
-    fn at(&self, place: Place) -> &[u32] {
-        let found = self.last.binary_search_by_key(&place, |(at, _)| *at);
+    fn at(&self, word: Word) -> &[u32] {
+        let found = self.last.binary_search_by_key(&word, |(at, _)| *at);
         found.map_or(&[], |index| &self.last[index].1)
     }
 
-    fn put(&mut self, place: Place, events: Vec<u32>) {
-        match self.last.binary_search_by_key(&place, |(at, _)| *at) {
+    fn put(&mut self, word: Word, events: Vec<u32>) {
+        match self.last.binary_search_by_key(&word, |(at, _)| *at) {
             Ok(index) => self.last[index].1 = events,
-            Err(index) => self.last.insert(index, (place, events)),
+            Err(index) => self.last.insert(index, (word, events)),
         }
     }
 }
@@ -186,8 +194,11 @@ mod tests {
 
     use super::*;
 
-    fn word(offset: u64) -> Place {
-        Place::Pool(Access::word(offset, 8))
+    fn word(offset: u64) -> Word {
+        Word {
+            host: 0,
+            place: Place::Pool(Access::word(offset, 8)),
+        }
     }
 
     /// Message passing: whoever has read the flag knows of the payload.

@@ -22,7 +22,10 @@ pub struct Bounds {
     /// Environment moves of one run that need never happen: evictions, fetches, non-temporal
     /// stores kept in the cache, crashes.
     pub environment: Option<u32>,
-    /// Times that a lane is left although it could go on and is not pausing.
+    /// Times that a lane is left although it, or something that it has buffered, could go on: a
+    /// lane and its buffer are one actor, as in the contexts of Atig, Bouajjani and Parlato
+    /// ("Getting rid of store-buffers in TSO analysis", CAV 2011). To leave a lane that pauses, or
+    /// has ended, is free.
     pub preemptions: Option<u32>,
     /// States visited.
     pub states: usize,
@@ -125,14 +128,21 @@ struct From {
     cost: Cost,
 }
 
+/// The lane whose move it is, or whose buffer's.
+pub(crate) fn actor(chosen: Move) -> Option<usize> {
+    match chosen {
+        Move::Lane(lane) | Move::GoOn { lane, .. } | Move::Step(Step::Drain { lane, .. }) => {
+            Some(lane)
+        }
+        Move::Step(_) => None,
+    }
+}
+
 /// Whether a move leaves a lane that could go on and is not pausing.
 fn preempts(state: &State, moves: &[Move], chosen: Move) -> bool {
-    let lane = match chosen {
-        Move::Lane(lane) | Move::GoOn { lane, .. } => lane,
-        Move::Step(_) => return false,
-    };
     let current = state.current as usize;
-    lane != current && moves.contains(&Move::Lane(current))
+    let could_go_on = |it: &Move| actor(*it) == Some(current) && !matches!(it, Move::GoOn { .. });
+    actor(chosen).is_some_and(|lane| lane != current) && moves.iter().any(could_go_on)
 }
 
 /// Whether the memory leaves nothing open about a move.

@@ -1,7 +1,7 @@
 //! Software atomics: what the hosts are told is what some order of their operations gives.
 
 use check::{Bounds, Kind, Shape, Subject, Violation};
-use fabric::{Arena, Discipline, Gone, HostAtomics, Program, Seat, wait_until};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Program, Seat, wait_until};
 use sync::atomic::{Atomic64, Rmw};
 
 use crate::setting::Setting;
@@ -98,6 +98,10 @@ impl<A: Atomic64> Subject for Operations<A> {
 
     fn discipline(&self) -> Discipline {
         self.setting.discipline()
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "atomic", u32::from(A::SERVED))
     }
 
     fn bounds(&self) -> Bounds {

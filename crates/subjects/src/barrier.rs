@@ -1,7 +1,7 @@
 //! Barriers between hosts: what a host posted before it, every other host finds after it.
 
 use check::{Bounds, Kind, Shape, Subject, Violation};
-use fabric::{Arena, Discipline, Gone, HostAtomics, Program, Seat, Slice};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Program, Seat, Slice};
 use sync::barrier::HostBarrier;
 use sync::{Barrier, BarrierLayout};
 
@@ -86,6 +86,10 @@ impl<B: HostBarrier> Subject for Epoch<B> {
 
     fn discipline(&self) -> Discipline {
         self.setting.discipline()
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "barrier", 0)
     }
 
     fn bounds(&self) -> Bounds {

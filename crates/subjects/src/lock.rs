@@ -7,7 +7,7 @@ pub mod dying;
 pub mod timed;
 
 use check::{Bounds, Kind, Shape, Subject, Timeouts, Violation};
-use fabric::{Arena, Discipline, Gone, HostAtomics, Mark, Program, Ptr, Seat, wait_until};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat, wait_until};
 use sync::lock::{Lock, Member, NotAcquired};
 use sync::peterson::{Contender, Peterson};
 use sync::{Desk, Patience};
@@ -160,6 +160,10 @@ impl<G: Gate> Subject for Section<G> {
 
     fn discipline(&self) -> Discipline {
         self.setting.discipline()
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "lock", self.server())
     }
 
     fn bounds(&self) -> Bounds {

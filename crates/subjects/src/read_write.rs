@@ -1,7 +1,7 @@
 //! The reader-writer lock: what a reader sees inside was written whole, by one writer.
 
 use check::{Bounds, Shape, Subject, Violation};
-use fabric::{Arena, HostAtomics, Mark, Program, Seat, Slice};
+use fabric::{Arena, HostAtomics, Lines, Mark, Program, Seat, Slice};
 use sync::Patience;
 use sync::lock::{BakeryFastPath, Member, NotAcquired, ReadWrite, Reader};
 
@@ -81,6 +81,10 @@ impl Subject for Readers {
 
     fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "lock", 0)
     }
 
     fn bounds(&self) -> Bounds {

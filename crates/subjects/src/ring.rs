@@ -1,7 +1,7 @@
 //! Rings: messages arrive whole, in order, none twice, from one producer or several.
 
 use check::{Bounds, Kind, Shape, Subject, Violation, expect_equal};
-use fabric::{Arena, Gone, HostAtomics, Program, Seat};
+use fabric::{Arena, Gone, HostAtomics, Lines, Program, Seat};
 use sync::ring::{Consumer, Funnel, Producer, Ring};
 
 use crate::setting::Setting;
@@ -65,6 +65,10 @@ impl Subject for Broadcast {
 
     fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "ring", 0)
     }
 
     fn bounds(&self) -> Bounds {

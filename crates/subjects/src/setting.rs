@@ -1,7 +1,7 @@
 //! The pod that a primitive is checked on, and how often each host uses it.
 
 use check::{Bounds, Shape, WriteMode};
-use fabric::{Coherence, Discipline, Pod};
+use fabric::{Arena, Coherence, Discipline, LINE_BYTES, Line, Lines, Pod, Space};
 use sync::Arrival;
 use sync::lock::Options;
 
@@ -116,6 +116,23 @@ impl Setting {
             preemptions: Some(2),
             ..Bounds::default()
         }
+    }
+
+    /// The lines of a primitive, of all that are called `name...`, where several are looked at
+    /// together. Loads of one look have no order among each other (`sync`'s boards say so), so one
+    /// may be older than what another one tells; the primitives are made for that, and what an old
+    /// value does to them shows in who gets in.
+    pub fn registers(&self, arena: &Arena, name: &str, servers: u32) -> Vec<Lines> {
+        if self.hosts + servers <= 2 {
+            return Vec::new();
+        }
+        let entries = arena.entries().iter();
+        let own = entries.filter(|it| it.space == Space::Region && it.name.starts_with(name));
+        own.map(|it| {
+            let lines = (it.len * it.word_bytes).div_ceil(LINE_BYTES);
+            Lines::from_first(Line(it.offset / LINE_BYTES), lines)
+        })
+        .collect()
     }
 
     /// What it adds to a name: `-3-hosts@posted`, nothing for two hosts of a synchronous pod.

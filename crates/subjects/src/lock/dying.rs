@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use check::{Bounds, End, Shape, Subject, Timeouts, Violation};
-use fabric::{Arena, Gone, HostAtomics, Mark, Program, Ptr, Seat, wait_until};
+use fabric::{Arena, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat, wait_until};
 use sync::lock::{Lock, Member, NotAcquired};
 use sync::{Desk, Patience};
 
@@ -141,6 +141,10 @@ impl<L: Lock> Subject for Dying<L> {
 
     fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "lock", u32::from(L::SERVED))
     }
 
     fn bounds(&self) -> Bounds {

@@ -4,7 +4,7 @@
 //! first try left anything behind that it should not, both are in, or nobody ever is again.
 
 use check::{Bounds, Shape, Subject, Timeouts, Violation};
-use fabric::{Arena, HostAtomics, Mark, Program, Ptr, Seat, wait_until};
+use fabric::{Arena, HostAtomics, Lines, Mark, Program, Ptr, Seat, wait_until};
 use sync::lock::{Lock, Member, NotAcquired};
 use sync::{Desk, Patience};
 
@@ -74,6 +74,10 @@ impl<L: Lock> Subject for Timed<L> {
 
     fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "lock", u32::from(L::SERVED))
     }
 
     fn bounds(&self) -> Bounds {
