@@ -27,6 +27,8 @@ pub(crate) enum Ask {
     },
     /// A wait begins.
     Wait,
+    /// What the turns of a wait have left so far.
+    Carries(u64),
     Enter(u32),
     Leave(u32),
     Pause {

@@ -47,6 +47,7 @@ impl Machine<'_> {
                 }
             }
             Ask::Wait => state.lanes[lane].again = false,
+            Ask::Carries(_) => {}
             Ask::Enter(section) => return self.enter_section(state, lane, section),
             Ask::Leave(section) => state.inside.retain(|(inside, _)| *inside != section),
             Ask::Pause { .. } => unreachable!("a paused lane goes on by a move of its own"),

@@ -220,6 +220,7 @@ impl Port for LanePort<'_> {
                 self.clock.read.set(false);
                 Ask::Wait
             }
+            Mark::Carries(digest) => Ask::Carries(digest),
             Mark::Enter(section) => Ask::Enter(section),
             Mark::Leave(section) => Ask::Leave(section),
         });

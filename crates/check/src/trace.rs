@@ -144,6 +144,7 @@ pub(crate) fn told(names: &Names, ask: &Ask) -> String {
         }
         Ask::Freeze { from, .. } => format!("view {}", named(&names.region, *from)),
         Ask::Wait => "waits".to_owned(),
+        Ask::Carries(_) => "remembers".to_owned(),
         Ask::Enter(section) => format!("enters section {section}"),
         Ask::Leave(section) => format!("leaves section {section}"),
         Ask::Pause { .. } => "pause".to_owned(),
@@ -166,7 +167,7 @@ impl Machine<'_> {
     }
 
     pub(crate) fn note_act(&mut self, state: &State, lane: usize, act: &Act) {
-        if self.log.is_none() || *act.ask() == Ask::Wait {
+        if self.log.is_none() || matches!(act.ask(), Ask::Wait | Ask::Carries(_)) {
             return;
         }
         let put = if matches!(act, Act::Put(_)) {

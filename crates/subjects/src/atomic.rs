@@ -1,7 +1,7 @@
 //! Software atomics: what the hosts are told is what some order of their operations gives.
 
 use check::{Bounds, Kind, Shape, Subject, Violation};
-use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Program, Seat, wait_until};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Mark, Program, Seat, wait_until};
 use sync::atomic::{Atomic64, Rmw};
 
 use crate::setting::Setting;
@@ -71,6 +71,7 @@ impl<A: Atomic64> Program for Operations<A> {
             let mut desk = sync::atomic::ValueDesk::default();
             return wait_until(port, || {
                 self.word.serve(port, &mut desk);
+                port.mark(Mark::Carries(crate::digest(&desk)));
                 None
             });
         }

@@ -23,6 +23,8 @@ mod table;
 pub use setting::Setting;
 pub use table::all;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use check::WriteMode;
 
 /// What a pod's write mode adds to a name: nothing for the default.
@@ -31,4 +33,11 @@ fn suffix(writes: WriteMode) -> String {
         WriteMode::Synchronous => String::new(),
         other => format!("@{other}"),
     }
+}
+
+/// What a server remembers, as a number.
+fn digest(desk: &impl Hash) -> u64 {
+    let mut hash = DefaultHasher::new();
+    desk.hash(&mut hash);
+    hash.finish()
 }
