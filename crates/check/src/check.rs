@@ -37,6 +37,8 @@ pub struct Report {
     pub states: usize,
     /// Different ends of a run.
     pub ends: usize,
+    /// Runs by chance besides.
+    pub runs: u64,
     /// Operations and environment steps performed.
     pub steps: u64,
     /// What is wrong.
@@ -166,6 +168,7 @@ impl<'s> Checker<'s> {
             bounds,
             states: explored.states,
             ends: explored.ends,
+            runs: 0,
             steps: explored.steps,
             finding: None,
             fault: explored.fault,

@@ -12,6 +12,8 @@ pub trait Checkable {
     fn hosts(&self) -> u32;
     /// What must be found, if anything: see [`Subject::expects`].
     fn expects(&self) -> Option<Kind>;
+    /// Whether its twins are to be tried: see [`Subject::has_twins`].
+    fn has_twins(&self) -> bool;
     /// Calls `f` with a checker that has learned nothing yet.
     fn with(&self, options: Options, f: &mut dyn FnMut(&mut Checker<'_>));
 }
@@ -27,6 +29,10 @@ impl<S: Subject> Checkable for S {
 
     fn expects(&self) -> Option<Kind> {
         Subject::expects(self)
+    }
+
+    fn has_twins(&self) -> bool {
+        Subject::has_twins(self)
     }
 
     fn with(&self, options: Options, f: &mut dyn FnMut(&mut Checker<'_>)) {

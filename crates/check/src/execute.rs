@@ -90,15 +90,13 @@ impl Machine<'_> {
             .sanitizer
             .event(missed)
             .expect("only stores are missed");
-        let writer = self.script.op(newer.lane as usize, newer.node);
         let by = names.lane(newer.lane as usize);
-        let where_stored = writer.map_or(String::new(), |op| {
-            format!(" (stored at {})", crate::trace::place(op.caller))
-        });
+        let stored_at = crate::trace::place(newer.at);
         Fault {
             kind: Kind::StaleRead,
             what: format!(
-                "{} read {} = {bits}, older than the value of {by}{where_stored} that it knew of",
+                "{} read {} = {bits}, older than the value of {by} (stored at {stored_at}) that it \
+                 knew of",
                 names.lane(lane),
                 names.word(place),
             ),
@@ -117,11 +115,11 @@ impl Machine<'_> {
         if !self.setup.sanitize {
             return Tag::NONE;
         }
-        let node = state.lanes[lane].node;
+        let caller = self.caller(state, lane);
         let own = self.own(lane, place);
-        let (tag, know) = self
-            .sanitizer
-            .store(state.lanes[lane].know, lane, own, node);
+        let caller = caller.expect("a lane that stores is at an operation");
+        let know = state.lanes[lane].know;
+        let (tag, know) = self.sanitizer.store(know, lane, own, caller);
         state.lanes[lane].know = know;
         tag
     }

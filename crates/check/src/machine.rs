@@ -21,6 +21,8 @@ pub(crate) struct Machine<'l> {
     edits: Edits,
     hoists: bool,
     plans: Vec<Vec<Option<Plan>>>,
+    /// Whether the moves told last are one that no other depends on.
+    pub(crate) took_alone: bool,
     /// Operations performed.
     pub(crate) steps: u64,
     /// What happened, where anybody wants to know.
@@ -37,6 +39,7 @@ impl<'l> Machine<'l> {
             edits: Edits::default(),
             hoists: false,
             plans: vec![Vec::new(); lanes],
+            took_alone: false,
             steps: 0,
             log: None,
         }

@@ -74,7 +74,7 @@ pub(crate) struct Node {
     idle: u32,
     /// At a pause: what its turn says that it carries on.
     carried: Option<u64>,
-    /// At a pause: whether the turn before it carried something else.
+    /// At a pause: whether its turn began with something else.
     changes: bool,
 }
 
@@ -308,23 +308,29 @@ impl<'l> Script<'l> {
         }
         for &node in &fresh {
             self.finish(lane, node);
+            self.note_head(lane, node);
         }
-        self.note_head(lane, node, answer, fresh.first());
         let last = self.trees[lane].nodes.len() as u32 - 1;
         self.test_path(lane, last);
     }
 
-    /// A turn that was learned after a pause is the one for whatever the pause carries.
-    fn note_head(&mut self, lane: usize, pause: u32, answer: u64, head: Option<&u32>) {
-        if pause == NONE || answer != GO_ON {
+    /// A turn that was learned after a pause is the one for whatever the pause carries; the first
+    /// turn of a wait, for what it says first.
+    fn note_head(&mut self, lane: usize, node: u32) {
+        let parent = self.node(lane, node).parent;
+        let (Some(Ask::Carries(digest)), Some(before)) = (
+            self.op(lane, node).map(|op| op.ask),
+            (parent != NONE).then(|| self.op(lane, parent)).flatten(),
+        ) else {
             return;
-        }
-        if let (Some(wait), Some(carried), Some(&head)) = (
-            self.wait_of(lane, pause),
-            self.node(lane, pause).carried,
-            head,
-        ) {
-            self.trees[lane].heads.insert((wait, carried), head);
+        };
+        let wait = match before.ask {
+            Ask::Wait => Some(parent),
+            Ask::Pause { .. } => self.wait_of(lane, parent),
+            _ => None,
+        };
+        if let Some(wait) = wait {
+            self.trees[lane].heads.insert((wait, digest), node);
         }
     }
 
@@ -345,13 +351,14 @@ impl<'l> Script<'l> {
                 _ => None,
             };
             let carried = turn.iter().rev().find_map(carries);
+            let began_with = turn.first().and_then(carries);
             let before = before.map(|pause| self.node(lane, pause));
             let same = before.filter(|before| sees_the_same(&before.reads, &reads));
             let idle = same.map_or(0, |before| before.idle + 1);
-            let changes = before.is_none_or(|before| before.carried != carried);
+            let changes = carried != began_with;
             let node = &mut self.trees[lane].nodes[node as usize];
             (node.reads, node.idle) = (reads, idle);
-            (node.carried, node.changes) = (carried, carried.is_some() && changes);
+            (node.carried, node.changes) = (carried, changes);
         }
     }
 

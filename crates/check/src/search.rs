@@ -126,6 +126,8 @@ struct From {
     certain: bool,
     /// What it and all before it cost.
     cost: Cost,
+    /// The lane whose turn it stays, where the move is nobody's.
+    stays: Option<u32>,
 }
 
 /// The lane whose move it is, or whose buffer's.
@@ -256,6 +258,7 @@ impl Search<'_, '_, '_> {
     fn expand(&mut self, visit: u32, state: State, moves: &mut Vec<Move>) -> Result<(), Anew> {
         let cost = self.visits[visit as usize].cost;
         let certain = self.machine.moves(&state, &self.futures, moves);
+        let stays = self.machine.took_alone.then_some(state.current);
         if certain == 0 && !self.at_rest(visit, &state) {
             return Ok(());
         }
@@ -268,7 +271,10 @@ impl Search<'_, '_, '_> {
             if index >= certain && self.bounds.environment.is_some() {
                 cost.environment += 1;
             }
-            if self.bounds.preemptions.is_some() && preempts(at, moves, chosen) {
+            if self.bounds.preemptions.is_some()
+                && stays.is_none()
+                && preempts(at, moves, chosen)
+            {
                 cost.preemptions += 1;
             }
             if !cost.within(&self.bounds) {
@@ -280,6 +286,7 @@ impl Search<'_, '_, '_> {
                 index,
                 certain: index < certain,
                 cost,
+                stays,
             };
             if index + 1 == moves.len() && has_one_outcome(at, chosen) {
                 let state = state.take().expect("it is there, just above");
@@ -340,7 +347,7 @@ impl Search<'_, '_, '_> {
     fn arrive(
         &mut self,
         from: &From,
-        next: State,
+        mut next: State,
         step: Taken,
         taken: Result<(), Fault>,
         kept: bool,
@@ -364,6 +371,7 @@ impl Search<'_, '_, '_> {
                 index: from.index as u16,
                 inner: step.inner,
             };
+            next.current = from.stays.unwrap_or(next.current);
             let to = self.visit(next, from.visit, chosen, cost);
             if from.certain && !kept {
                 self.edges.push((from.visit, to));

@@ -36,8 +36,9 @@ pub enum TokenError {
     },
     /// It was made by another build.
     #[error(
-        "this is a token of build {theirs} of {name}, and here is build {own}: what its lanes do \
-         has changed; check again to get a token of this build"
+        "this is a token of build {theirs} of {name}, and here it leads to build {own}: what its \
+         lanes do has changed, or the token is damaged; copy the whole line that follows `token`, \
+         or check again to get one of this build"
     )]
     OtherBuild {
         /// The subject.

@@ -167,6 +167,7 @@ impl Checker<'_> {
             bounds,
             states: 0,
             ends: done,
+            runs: done as u64,
             steps: self.machine.steps - before,
             finding,
             fault: found,

@@ -70,6 +70,7 @@ impl<A: Atomic64> Program for Operations<A> {
         if seat.host == self.setting.hosts {
             let mut desk = sync::atomic::ValueDesk::default();
             return wait_until(port, || {
+                port.mark(Mark::Carries(crate::digest(&desk)));
                 self.word.serve(port, &mut desk);
                 port.mark(Mark::Carries(crate::digest(&desk)));
                 None

@@ -122,6 +122,7 @@ impl<G: Gate> Program for Section<G> {
         if seat.host == self.setting.hosts {
             let mut desk = Desk::default();
             return wait_until(port, || {
+                port.mark(Mark::Carries(crate::digest(&desk)));
                 self.gate.serve(port, &mut desk);
                 port.mark(Mark::Carries(crate::digest(&desk)));
                 None

@@ -152,6 +152,7 @@ impl Watched<'_> {
         port: &P,
         mut done: impl FnMut(u32, u64) -> bool,
     ) -> bool {
+        port.mark(Mark::Carries(self.members()));
         // Serves the loads below: k flushes, one fence.
         port.observe_each(&self.lines[..self.count]);
         let mut index = 0;
@@ -180,7 +181,7 @@ impl Watched<'_> {
         });
     }
 
-    /// Those that are left, one bit each: all that a look leaves behind.
+    /// Those that are left, one bit each: all that a wait remembers of its looks.
     fn members(&self) -> u64 {
         let left = self.who[..self.count].iter();
         left.fold(0, |members, who| members | 1 << who)

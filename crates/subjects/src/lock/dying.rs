@@ -104,6 +104,7 @@ impl<L: Lock> Program for Dying<L> {
         if seat.host == self.setting.hosts {
             let mut desk = Desk::default();
             wait_until(port, || {
+                port.mark(Mark::Carries(crate::digest(&desk)));
                 self.lock.serve(port, &mut desk);
                 port.mark(Mark::Carries(crate::digest(&desk)));
                 None
