@@ -115,10 +115,9 @@ impl Layout {
         let offsets = self.graph.csr().outgoing().offsets();
         params.source.unwrap_or_else(|| {
             let degrees = offsets.windows(2).map(|bounds| bounds[1] - bounds[0]);
-            let best =
-                degrees
-                    .enumerate()
-                    .reduce(|best, next| if next.1 > best.1 { next } else { best });
+            let best = degrees
+                .enumerate()
+                .reduce(|best, next| if next.1 > best.1 { next } else { best });
             best.map_or(0, |(vertex, _)| vertex as u32)
         })
     }
