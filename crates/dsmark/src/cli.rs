@@ -1,5 +1,7 @@
 //! What can be typed.
 
+pub(crate) mod graph;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -87,6 +89,12 @@ pub(crate) enum Command {
             --workload silo-paper --ratio 1:8 --seeds 10 --json"
     )]
     Tier(Tier),
+    /// Generate, convert and describe graphs
+    #[command(
+        subcommand,
+        after_help = "Example:\n  dsmark graph generate kron --scale 18 --out kron18.sg"
+    )]
+    Graph(graph::Graph),
     /// One host process; started by `run` and `measure`
     #[command(hide = true)]
     Host,
@@ -176,10 +184,10 @@ pub(crate) struct Layout {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Names, or beginnings of names: `lock`, `litmus/sb`, `zoo`
+    /// Names, or beginnings of names: `lock`, `bakery`, `litmus/sb`, `zoo`
     pub(crate) names: Vec<String>,
     /// States that one search visits at most
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 300_000)]
     pub(crate) budget: usize,
     /// Where random runs start from; they follow where the states are too many
     #[arg(long, value_name = "S", default_value_t = 1)]

@@ -125,8 +125,8 @@ impl Job<'_> {
     }
 }
 
-/// What SIGINT and SIGTERM set. A second one ends a simulated trial that does not look up: finished
-/// ones are saved.
+/// What SIGINT and SIGTERM set. A second one ends what does not look up, as one long computation:
+/// the rest is saved.
 pub(crate) fn interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {

@@ -11,7 +11,7 @@ mod sweep;
 use std::path::Path;
 
 use record::{Results, Row, Substrate};
-use report::claims::{Claim, Evaluation, Kind, Verdict, parse};
+use report::claims::{Claim, Evaluation, Kind, Over, Verdict, parse};
 use sim::Split;
 use sim::pod::PodFile;
 
@@ -104,7 +104,10 @@ fn explained(evaluation: Evaluation<'_>) -> Finding<'_> {
 fn simulated(evaluation: &Evaluation<'_>) -> Option<PodFile> {
     let on_sim = |row: &&Row| row.substrate == Substrate::Sim;
     let predicted = evaluation.claim.kind == Kind::Prediction && !evaluation.rows.is_empty();
-    if !predicted || !evaluation.rows.iter().all(on_sim) {
+    // A ratio's rows are long runs, and what moves both of them alike moves it little: their phases
+    // say what it is made of.
+    let ratio = evaluation.claim.over == Over::Ratio;
+    if !predicted || ratio || !evaluation.rows.iter().all(on_sim) {
         return None;
     }
     sim::pod::load(&evaluation.claim.pod).ok()

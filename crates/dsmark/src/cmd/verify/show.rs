@@ -29,6 +29,7 @@ fn object(finding: &Finding<'_>) -> Value {
         "claim": claim.id,
         "verdict": evaluation.verdict,
         "kind": claim.kind,
+        "basis": claim.basis,
         "measured": evaluation.decisive(),
         "expected": format!("{} {}", claim.expected.text(), claim.unit),
         "source": claim.source,
@@ -78,7 +79,7 @@ pub(crate) fn text(findings: &[Finding<'_>]) -> String {
         (Kind::Input, "inputs: constants of the pods, measured again"),
         (
             Kind::Prediction,
-            "predictions: published figures that no pod was given",
+            "predictions: figures that no pod was given",
         ),
     ] {
         let of_kind = findings
@@ -131,7 +132,8 @@ fn entry(text: &mut String, finding: &Finding<'_>) {
     let label = evaluation.rows.first().map_or("", |row| row.label.as_str());
     let _ = writeln!(
         text,
-        "        published {} {}; {label} {measured} {} ({deviation:+.1} %)",
+        "        {} {} {}; {label} {measured} {} ({deviation:+.1} %)",
+        claim.basis.name(),
         claim.expected.text(),
         claim.unit,
         claim.unit
