@@ -135,6 +135,16 @@ impl RegionGraph {
         }
     }
 
+    /// Vertices that there is room for: as many as the graph has.
+    pub(crate) fn room_for_vertices(&self) -> usize {
+        self.outgoing.offsets.len().saturating_sub(1)
+    }
+
+    /// Arcs of one direction that there is room for: at least as many as the graph has.
+    pub(crate) fn room_for_arcs(&self) -> usize {
+        self.outgoing.targets.len()
+    }
+
     /// Loads the graph on this host, copies this lane's share of it into the region, and freezes
     /// it. Collective over the pod: a workload's `prepare` calls it on every lane.
     ///

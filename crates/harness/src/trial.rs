@@ -59,8 +59,9 @@ pub struct Stage<'a, W> {
     pub epoch: u64,
     /// Beats, and notices lost hosts.
     pub watch: &'a W,
-    /// Told by lane 0 of host 0 after each repetition: repetitions done, warm-up included.
-    pub progress: &'a (dyn Fn(u32) + Sync),
+    /// Told by lane 0 of host 0 after each repetition, and within a long one: repetitions done,
+    /// warm-up included, and the share of the one under way.
+    pub progress: &'a (dyn Fn(f64) + Sync),
 }
 
 /// What one lane brings back from a trial.
@@ -264,7 +265,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
                 report.add(outcome);
             }
             if self.seat.leads_pod() {
-                (stage.progress)(repetition);
+                (stage.progress)(f64::from(repetition));
             }
             report.stopped = self.decide(report, start)?;
             if report.stopped.is_some() {
@@ -316,11 +317,10 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
     fn repeat<Q: HostAtomics>(&self, port: &Q, repetition: u32) -> Result<Outcome, Gone> {
         self.trial.stage.watch.look(self.seat, self.port)?;
         self.barrier.wait(self.port)?;
-        let outcome = L::run(
-            &self.worker(port, repetition),
-            self.trial.layout,
-            self.trial.params,
-        )?;
+        let progress = self.trial.stage.progress;
+        let within = |share| progress(f64::from(repetition) + share);
+        let worker = self.worker(port, repetition).telling(&within);
+        let outcome = L::run(&worker, self.trial.layout, self.trial.params)?;
         self.barrier.wait(self.port)?;
         Ok(outcome)
     }

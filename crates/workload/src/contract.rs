@@ -27,6 +27,13 @@ pub trait Workload {
         None
     }
 
+    /// Whether a pod of one host follows the discipline, though nothing needs it: to tell what
+    /// maintenance costs by itself. By default it does not.
+    fn keeps_discipline(params: &Self::Params) -> bool {
+        let _ = params;
+        false
+    }
+
     /// Refuses what cannot run: wrong pod, impossible sizes.
     ///
     /// # Errors
