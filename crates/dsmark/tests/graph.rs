@@ -88,8 +88,8 @@ fn what_is_not_a_graph_is_named_with_the_nearest_that_is() {
     refused(&["info", "korn:8"], &["did you mean `kron:8`?"]);
     refused(&["info", "kron:99"], &["a scale of 99", "0 to 30"]);
     refused(
-        &["convert", "roads.el", "roads.gs"],
-        &["did you mean `.sg`?"],
+        &["convert", "roads.el", "roads.grph"],
+        &["did you mean `.graph`?"],
     );
     refused(&["generate", "korn", "--scale", "8"], &["'kron'"]);
     refused(&["info", "roads.el", "--threads", "0"], &["at least 1"]);
