@@ -23,11 +23,10 @@ use sync::lock::{
     Algorithm, AnyReadWrite, Lock, Member, NotAcquired, Options, ReadWriteVisitor, Reader,
 };
 use sync::{Arrival, Patience};
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::{Cast, Done, Role, Spread};
 use crate::crew;
-use crate::gather::Gather;
 use crate::lock::MAX_PROTECTED;
 use crate::stay::stay;
 use crate::verdict::Verdict;

@@ -23,6 +23,12 @@ pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
         .with::<coordination::Atomic>()
         .with::<coordination::Ring>()
         .with::<coordination::Sharing>()
+        .with::<graph::Bfs>()
+        .with::<graph::PageRank>()
+        .with::<graph::Spmv>()
+        .with::<graph::Triangles>()
+        .with::<table::Hashtable>()
+        .with::<table::Alloc>()
 }
 
 /// The trials of a plan that run `on` a substrate, numbered from `first`.

@@ -13,6 +13,7 @@
 //! - [`write()`]: all of these, as files.
 //! - [`frame`] and [`csv`]: the rows for other tools.
 //! - [`law`]: what decides the cost of sharing, bytes or operations.
+//! - [`scaling`]: how kernels scale over hosts, and what goes with it.
 //! - [`claims`]: published statements, held against the record.
 //! - [`text_width`]: the widths by which figures are laid out.
 
@@ -28,6 +29,7 @@ mod html;
 pub mod law;
 mod phrase;
 mod quantity;
+pub mod scaling;
 mod table;
 mod text;
 
@@ -42,7 +44,7 @@ pub use table::{Rows, table, table_within};
 pub use text::width as text_width;
 
 /// Writes the page, every figure and the rows (`report.html`, `*.svg`, `rows.csv`; `law.json` where
-/// sharing was measured) into `directory`, which is made if it does not exist, and returns the
+/// sharing was measured, `scaling.json` where kernels were run on one host and on several) into `directory`, which is made if it does not exist, and returns the
 /// files, the page first.
 ///
 /// # Errors
@@ -60,6 +62,14 @@ pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, Figure
             directory,
             "law.json",
             &law::json(&laws),
+        )?);
+    }
+    let scalings = scaling::scalings(results);
+    if !scalings.is_empty() {
+        files.push(figure::write_file(
+            directory,
+            "scaling.json",
+            &scaling::json(&scalings),
         )?);
     }
     let rows = csv(&frame(results));

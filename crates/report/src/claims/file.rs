@@ -99,6 +99,9 @@ pub enum Over {
     Range,
     /// The first row of each term, times the term's factor, added up.
     Sum,
+    /// The first row of the first term, by the first row of the second: a number without a unit,
+    /// whatever the unit of the rows.
+    Ratio,
 }
 
 /// The published figure, in the claim's unit.
@@ -213,6 +216,8 @@ pub struct Claim {
     pub unit: String,
     /// How several rows become a verdict.
     pub over: Over,
+    /// Which assumption decides it, where somebody found out; told where the claim fails.
+    pub assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -236,6 +241,7 @@ struct Table {
     expected: Expected,
     unit: String,
     over: Over,
+    assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -292,6 +298,7 @@ impl From<Table> for Claim {
             expected: table.expected,
             unit: table.unit,
             over: table.over,
+            assumption: table.assumption,
         }
     }
 }

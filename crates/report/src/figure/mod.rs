@@ -15,7 +15,7 @@ pub(crate) mod primitive;
 pub(crate) mod ruler;
 mod scene;
 mod sharing;
-mod tier;
+pub(crate) mod tier;
 pub(crate) mod visibility;
 
 use std::fs;
