@@ -206,11 +206,11 @@ fn place(subject: &Subject, condition: &Condition<'_>) -> usize {
     let instructions = ways.any(|way| way.starts_with("hardware"));
     let confined = instructions && row.coherence == Coherence::Software;
     let silent = condition.param("via").as_deref() == Some("sharded");
-    match row.hosts == 1 || one_host || confined {
-        true => 1,
-        // It returns nothing, so it need not wait for anybody: the bound is not its.
-        false => 2 * usize::from(silent),
+    if row.hosts == 1 || one_host || confined {
+        return 1;
     }
+    // A sharded add returns nothing, so it need not wait for anybody: the bound is not its.
+    2 * usize::from(silent)
 }
 
 /// A parameter of a setup. Of a barrier, all lanes that meet: four of one host stand beside one of
@@ -229,6 +229,9 @@ fn of_setup(subject: &Subject, condition: &Condition<'_>, name: &str) -> String 
         _ => given,
     }
 }
+
+/// Parameters of a setup and their values.
+type Setup = Vec<(&'static str, String)>;
 
 /// A setup for people; a parameter that is not in play is left out.
 fn said(subject: &Subject, values: &[(&str, String)]) -> String {

@@ -1,6 +1,6 @@
 //! One quantity varied, everything else alike: a line a way.
 
-use super::{Subject, of_setup, place, said};
+use super::{Setup, Subject, of_setup, place, said};
 use crate::condition::Condition;
 use crate::figure::chart::Chart;
 use crate::figure::curve::{Curve, curves, extent, names};
@@ -92,17 +92,17 @@ impl Over {
         subject: &Subject,
         section: &[Condition<'a>],
     ) -> Option<(String, Vec<Curve<'a>>)> {
-        let mut setups: Vec<(Vec<(&str, String)>, Vec<Condition<'a>>)> = Vec::new();
+        let mut setups: Vec<(Setup, Vec<Condition<'a>>)> = Vec::new();
         for condition in section {
             let others = subject.setup.iter().filter(|name| **name != self.quantity);
             let values = others.map(|name| (*name, of_setup(subject, condition, name)));
-            let values: Vec<(&str, String)> = values.collect();
+            let values: Setup = values.collect();
             match setups.iter_mut().find(|(known, _)| *known == values) {
                 Some((_, alike)) => alike.push(condition.clone()),
                 None => setups.push((values, vec![condition.clone()])),
             }
         }
-        let curves = |(values, alike): (Vec<(&str, String)>, Vec<Condition<'a>>)| {
+        let curves = |(values, alike): (Setup, Vec<Condition<'a>>)| {
             let words = said(subject, &values);
             let words = match words.as_str() {
                 "" => words,

@@ -2,7 +2,7 @@
 
 use record::Row;
 
-use super::{Ask, PLACES, Subject, of_setup, place, said};
+use super::{Ask, PLACES, Setup, Subject, of_setup, place, said};
 use crate::condition::{Condition, capital};
 use crate::figure::axis::Axis;
 use crate::figure::dots::{BAND, Mark, fit, value_text};
@@ -82,7 +82,7 @@ impl<'a> Panel<'a> {
         let bounds = rows.filter(|row| row.metric == ask.bound);
         let bound = bounds.filter_map(|row| row.min).min_by(f64::total_cmp);
         let names = subject.setup.iter().copied();
-        let values: Vec<(&str, String)> = names.zip(values.iter().cloned()).collect();
+        let values: Setup = names.zip(values.iter().cloned()).collect();
         tell_apart(&mut entries);
         Self {
             ask,
