@@ -11,10 +11,14 @@ use crate::cli::{On, Where};
 use crate::failure::Failure;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 5] = [
+pub(crate) const SHIPPED: [(&str, &str); 6] = [
     ("default", include_str!("../../../plans/default.toml")),
     ("claims", include_str!("../../../plans/claims.toml")),
     ("sync", include_str!("../../../plans/sync.toml")),
+    (
+        "sync-native",
+        include_str!("../../../plans/sync-native.toml"),
+    ),
     ("sharing", include_str!("../../../plans/sharing.toml")),
     ("graph", include_str!("../../../plans/graph.toml")),
 ];

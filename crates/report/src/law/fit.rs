@@ -95,7 +95,7 @@ pub(super) fn split(points: &[Point]) -> (Vec<Point>, Vec<Point>) {
     let even = |levels: &[f64], value: f64| {
         levels
             .iter()
-            .position(|level| *level == value)
+            .position(|level| level.total_cmp(&value).is_eq())
             .is_some_and(|at| at % 2 == 0)
     };
     let fitted = |point: &&Point| even(&bytes, point.bytes) && even(&operations, point.operations);

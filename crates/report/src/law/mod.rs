@@ -24,6 +24,9 @@ pub(crate) const METRIC: &str = "time_ns";
 const BYTES: &str = "republished_bytes";
 const OPERATIONS: &str = "sync_ops";
 
+/// Fields and values of a condition.
+type Fields = Vec<(String, String)>;
+
 /// Fields that do not tell groups apart.
 const CAUSES: [&str; 2] = [BYTES, OPERATIONS];
 
@@ -93,7 +96,7 @@ fn point(condition: &Condition<'_>) -> Option<Point> {
 
 impl Law {
     fn of(section: &[Condition<'_>]) -> Self {
-        let mut groups: Vec<(Vec<(String, String)>, String, Vec<Point>)> = Vec::new();
+        let mut groups: Vec<(Fields, String, Vec<Point>)> = Vec::new();
         for condition in section {
             let fields = condition.fields_except(&CAUSES);
             let point = point(condition).expect("conditions without a time were left out");
@@ -110,12 +113,11 @@ impl Law {
             .flat_map(|(.., points)| slowed(points))
             .collect();
         let ends = |of: fn(&Point) -> f64| {
-            let values = slow.iter().map(|(point, _)| of(point));
-            let ends = [
-                values.clone().fold(f64::MAX, f64::min),
-                values.fold(0.0, f64::max),
-            ];
-            ends
+            let values = || slow.iter().map(|(point, _)| of(point));
+            [
+                values().fold(f64::MAX, f64::min),
+                values().fold(0.0, f64::max),
+            ]
         };
         Self {
             label: section[0].label,
@@ -226,25 +228,26 @@ impl Law {
 impl Group {
     fn sentence(&self) -> Option<String> {
         let line = self.line?;
-        let mut said = format!(
+        let mut said = vec![format!(
             "a round takes {:.1} us + {:.2} ns a byte + {:.2} us an operation",
             line.base_ns / 1e3,
             line.ns_per_byte,
             line.ns_per_operation / 1e3
-        );
+        )];
         if let Some(bytes) = self.break_even_bytes {
-            said += &format!("; one operation costs as much as {bytes:.0} bytes");
+            said.push(format!("one operation costs as much as {bytes:.0} bytes"));
         }
         if let Some([median, worst]) = self.held_out_error {
-            said += &format!(
-                "; fitted to {} conditions, it is {:.1} % off on the {} others at the median, \
+            said.push(format!(
+                "fitted to {} conditions, it is {:.1} % off on the {} others at the median, \
                  {:.1} % at worst",
                 self.fitted,
                 100.0 * median,
                 self.tested,
                 100.0 * worst
-            );
+            ));
         }
+        let said = said.join("; ");
         let name = if self.name.is_empty() {
             "All"
         } else {
