@@ -86,7 +86,8 @@ pub(crate) fn prepare<'a>(job: &Job<'a>, first: u32) -> Result<Ready<'a>, Failur
         let named = job.place.pod.as_ref().or(planned.pod.as_ref());
         let name = named.or(job.plan.pod.as_ref());
         let file = Arc::new(sim::pod::load(name.map_or(DEFAULT_POD, String::as_str))?);
-        let hosts = job.plan.hosts.unwrap_or(file.shape().hosts);
+        let hosts = planned.hosts.or(job.plan.hosts);
+        let hosts = hosts.unwrap_or(file.shape().hosts);
         let pod = Pod::new(hosts, planned.lanes.unwrap_or(job.plan.lanes));
         let (coherence, seed) = (file.coherence.value, job.plan.seed);
         let next = first + sited.len() as u32;
@@ -124,6 +125,7 @@ pub(crate) fn again(row: &Row, file: PodFile, short: &Short) -> Again {
         limits,
         on: None,
         pod: None,
+        hosts: None,
         lanes: None,
     };
     let registry = registry();
@@ -184,7 +186,7 @@ impl Sited {
         registry: &Registry<Sim, Patience>,
         recording: bool,
         watch: &Patience,
-        progress: &(dyn Fn(u32) + Sync),
+        progress: &(dyn Fn(f64) + Sync),
     ) -> (Vec<Measured>, Option<Attribution>) {
         let (spec, pod) = (&self.spec, self.spec.pod);
         let bytes = region_bytes(registry, pod, std::slice::from_ref(spec));
@@ -217,7 +219,7 @@ fn is_cut_short((row, _): &Measured) -> bool {
 
 /// What a worker says.
 enum Said {
-    Repetition(usize, u32),
+    Repetition(usize, f64),
     Done(usize, Vec<Measured>),
 }
 

@@ -62,7 +62,10 @@ impl Agenda {
             NONE
         } else {
             // With 4,096 lanes that is an hour and a quarter of simulated time.
-            assert!(time < NONE >> self.lane_bits, "a run is too long: {time} ps");
+            assert!(
+                time < NONE >> self.lane_bits,
+                "a run is too long: {time} ps"
+            );
             (time << self.lane_bits) | lane as Entry
         };
         self.by_lane[lane] = moved;
@@ -107,7 +110,8 @@ impl Agenda {
         }
         let first = lane / self.lanes * self.lanes;
         let host = &self.by_lane[first..first + self.lanes];
-        host.iter().fold(NONE, |earliest, &entry| earliest.min(entry))
+        host.iter()
+            .fold(NONE, |earliest, &entry| earliest.min(entry))
     }
 
     /// Before which a lane goes first against a rival: a higher one at the same time leaves room

@@ -117,7 +117,7 @@ impl World {
     /// Reads, and perhaps changes, a word of host-shared DRAM.
     pub(crate) fn host_word(
         &mut self,
-        
+
         offset: u64,
         bytes: usize,
         change: impl FnOnce(u64) -> Option<u64>,

@@ -97,7 +97,9 @@ impl World {
 
     fn written_by_another(&self, line: u32) -> bool {
         let own = self.hosts[self.me.host].own.get(line);
-        own.is_some_and(|own| own.cached.is_some() && own.owner != SHARED && own.owner != self.me.id as u32)
+        own.is_some_and(|own| {
+            own.cached.is_some() && own.owner != SHARED && own.owner != self.me.id as u32
+        })
     }
 
     /// Whether another lane of the host may hit the line.

@@ -351,11 +351,7 @@ impl World {
     /// Tries `end` where the request has arrived, again at whatever later time it names. When lanes
     /// are being unwound nobody waits, so a lane does not insist either.
     #[inline(always)]
-    fn until_clear<R>(
-        &mut self,
-        
-        end: impl Fn(&mut Self, Time) -> Result<R, Time>,
-    ) -> Option<R> {
+    fn until_clear<R>(&mut self, end: impl Fn(&mut Self, Time) -> Result<R, Time>) -> Option<R> {
         loop {
             if self.down {
                 self.arrive_until(Time::MAX);

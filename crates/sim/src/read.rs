@@ -154,13 +154,7 @@ impl World {
 
     /// The request of a load is at the device. An error is the time to come back at: a write of
     /// this host's own is in the way.
-    pub(crate) fn end_load(
-        &mut self,
-        
-        at: Access,
-        how: Use,
-        arrival: Time,
-    ) -> Result<u64, Time> {
+    pub(crate) fn end_load(&mut self, at: Access, how: Use, arrival: Time) -> Result<u64, Time> {
         let line = at.line().0 as u32;
         let host = self.me.host;
         if let Some(until) = self.own_write_in_the_way(host, line) {
@@ -263,14 +257,7 @@ impl World {
     /// One line travels from the device to a lane's host; `unread` if a peer has written it since
     /// the host last read it, `extra` for what the directory takes.
     #[inline]
-    fn device_read(
-        &mut self,
-        
-        line: u32,
-        arrival: Time,
-        unread: bool,
-        extra: Time,
-    ) -> Done {
+    fn device_read(&mut self, line: u32, arrival: Time, unread: bool, extra: Time) -> Done {
         let mut service = self.timing.response + extra;
         let lane = &mut self.me;
         let host = lane.host;

@@ -132,10 +132,7 @@ impl World {
         if fence != Fence::Load {
             self.wait(stored, Kind::Publish);
             let posted = self.timing.writes != WriteMode::Synchronous;
-            self.wait(
-                flushed,
-                if posted { Kind::Publish } else { Kind::Observe },
-            );
+            self.wait(flushed, if posted { Kind::Publish } else { Kind::Observe });
             if !posted {
                 self.wait(written, Kind::Publish);
             }

@@ -78,12 +78,7 @@ impl World {
 
     /// The read for ownership is at the device; returns when the line is here. An error is the time
     /// to come back at.
-    pub(crate) fn end_owning(
-        &mut self,
-        
-        line: u32,
-        arrival: Time,
-    ) -> Result<Done, Time> {
+    pub(crate) fn end_owning(&mut self, line: u32, arrival: Time) -> Result<Done, Time> {
         let host = self.me.host;
         if let Some(until) = self.own_write_in_the_way(host, line) {
             return Err(until);
@@ -116,9 +111,7 @@ impl World {
     /// The copy of a line that this lane owns.
     #[inline]
     pub(crate) fn owned(&mut self, at: Access) -> &mut CachedLine {
-        let own = self.hosts[self.me.host]
-            .own
-            .get_mut(at.line().0 as u32);
+        let own = self.hosts[self.me.host].own.get_mut(at.line().0 as u32);
         let cached = own.and_then(|own| own.cached.as_mut());
         cached.expect("owning a line brought it here, and nobody ran since")
     }
@@ -227,7 +220,7 @@ impl World {
     /// `awaited` says whether the lane's next fence waits for it.
     pub(crate) fn send(
         &mut self,
-        
+
         line: u32,
         content: Content,
         bytes: u64,
