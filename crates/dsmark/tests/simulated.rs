@@ -114,7 +114,7 @@ fn claims_are_judged_on_what_is_there() {
 /// A first trial that is soon over, and a second whose one repetition takes minutes.
 const LONG: &str = r#"
 name = "long"
-on = "sim"
+on = ["sim"]
 warmup = 0
 min_reps = 1
 max_reps = 1

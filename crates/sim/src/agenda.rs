@@ -163,7 +163,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn turns_are_in_order(delays in prop::collection::vec(0u64..50, 1..300), lanes in 1usize..7) {
+        fn turns_are_in_order(
+            delays in prop::collection::vec(0u64..50, 1..300),
+            lanes in 1usize..7,
+        ) {
             let mut agenda = Agenda::new(5, lanes);
             let mut times = vec![0; 5 * lanes];
             for delay in delays {

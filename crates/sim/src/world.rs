@@ -67,6 +67,7 @@ pub(crate) struct World {
     /// The lane whose turn it is: nearly everything is about that one, so it is at hand.
     pub me: Box<Lane>,
     /// The others; in the place of that one, a lane that never has a turn.
+    #[allow(clippy::vec_box)] // boxed, so that a turn swaps pointers and no lane moves
     pub lanes: Vec<Box<Lane>>,
     pub devices: Vec<Server>,
     pub agenda: Agenda,
@@ -106,12 +107,14 @@ impl World {
                 ..lane
             })
         };
+        let mut nobody = lane(0, 0);
+        nobody.id = NOBODY;
         let seats = pod.seats().enumerate();
         let lanes = seats
             .map(|(id, seat)| lane(id, seat.host as usize))
             .collect();
         Self {
-            me: lane(NOBODY, 0),
+            me: nobody,
             lookahead,
             pod,
             discipline,
