@@ -1,4 +1,5 @@
-//! What is checked: every primitive of crate `sync`, as a small program with a judge.
+//! What is checked: every primitive of crate `sync`, and the hash table, as small programs with a
+//! judge.
 //!
 //! A subject is a program that uses a primitive as its documentation says, twice at least, so that
 //! lines are used again, and that notices when what it was promised does not hold. It is generic
@@ -14,6 +15,7 @@ pub mod mail;
 pub mod record;
 pub mod rendezvous;
 pub mod section;
+pub mod table;
 
 use check::{Checkable, WriteMode};
 
@@ -43,6 +45,9 @@ pub fn all() -> Vec<Box<dyn Checkable>> {
         Box::new(record::Record::new(2, 1, Posted)),
         Box::new(record::Record::new(2, 2, Synchronous)),
         Box::new(record::Record::new(2, 2, Posted)),
+        Box::new(table::Owned::new(2, 1, Synchronous)),
+        Box::new(table::Owned::new(2, 2, Synchronous)),
+        Box::new(table::Locked::new(Synchronous)),
     ]
 }
 

@@ -60,6 +60,8 @@ pub struct Params {
     pub value_bytes: u32,
     /// Entries.
     pub entries: u64,
+    /// Hosts that ask, the first ones; the others only serve. 0: all.
+    pub clients: u32,
     /// Operations of a lane in a repetition; `load` does as many as there are entries.
     pub operations: u32,
     /// Changes that a lane asks for together; 1 where sharing is not partitioned.
@@ -91,6 +93,7 @@ impl Default for Params {
             group_buckets: config.group_buckets,
             value_bytes: 8,
             entries: 10_000,
+            clients: 0,
             operations: 1_000,
             batch: 1,
             hot_operations: 0.8,
@@ -125,6 +128,14 @@ impl Params {
     fn draw(&self) -> Draw {
         let hot = (self.hot_operations, self.hot_entries);
         Draw::new(self.distribution, self.entries, self.theta, self.scrambled, hot)
+    }
+
+    /// Hosts that ask.
+    fn clients(&self, pod: Pod) -> u32 {
+        match self.clients {
+            0 => pod.hosts,
+            clients => clients,
+        }
     }
 
     fn is_served(&self, pod: Pod) -> bool {
@@ -202,6 +213,12 @@ impl Workload for Hashtable {
             if !(0.0..=1.0).contains(&share) {
                 return Err(format!("{name} = {share}: use 0 to 1"));
             }
+        }
+        if params.clients > pod.hosts || params.clients > 0 && params.mix == Mix::Load {
+            return Err(format!(
+                "clients = {}: use 0 (all) to {} hosts; a load takes all",
+                params.clients, pod.hosts
+            ));
         }
         if params.operations == 0 {
             return Err("operations = 0: use 1 or more".into());
@@ -284,6 +301,7 @@ fn client<'a, P: HostAtomics>(
         placement: params.placement,
         entries: params.entries,
         operations: u64::from(params.operations),
+        hosts: params.clients(worker.pod()),
         seed: worker.seed(),
     }
 }
@@ -619,6 +637,12 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
         })
     }
 
+    /// Lanes that ask, of those that are not servers.
+    fn askers(&self, lanes: usize) -> usize {
+        let pod = self.worker.pod();
+        lanes.min((self.params.clients(pod) * pod.lanes) as usize)
+    }
+
     /// Brings together what all lanes have seen: throughput, strange values, histories.
     fn look_through(&self, mut outcome: Outcome) -> Outcome {
         let port = self.worker.port();
@@ -630,7 +654,7 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
         let seconds = port.clock().span_ns(Ticks(0), Ticks(longest)) / 1e9;
         let operations = match self.params.mix {
             Mix::Load => self.params.entries,
-            _ => clients as u64 * u64::from(self.params.operations),
+            _ => u64::from(self.params.operations) * self.askers(clients) as u64,
         };
         let rate = operations as f64 / seconds;
         let series = Series::of("throughput_per_s", "1/s", vec![rate]);
