@@ -47,7 +47,11 @@ impl Progress {
         let how_far = if share == 0.0 {
             format!("{title}: repetition {done}")
         } else {
-            format!("{title}: repetition {}, {:.0} %", done.ceil(), share * 100.0)
+            format!(
+                "{title}: repetition {}, {:.0} %",
+                done.ceil(),
+                share * 100.0
+            )
         };
         if let Some(bar) = &self.bar {
             bar.set_message(how_far);

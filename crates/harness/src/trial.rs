@@ -1,4 +1,5 @@
-//! The trial protocol, on every lane: clear, warm up, repeat until good enough, count, verify.
+//! The trial protocol, on every lane: clear, prepare, warm up, repeat until good enough, count,
+//! verify.
 //!
 //! It is written against a port, as workloads are, so a simulated trial takes the same steps as a
 //! native one. Lanes agree through the control lines that follow the region's header.
@@ -11,7 +12,7 @@ use record::{Stop, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sync::{Barrier, BarrierLayout, Header};
-use workload::{Outcome, Series, Verified, Worker, Workload};
+use workload::{Outcome, Series, Unready, Verified, Worker, Workload};
 
 use crate::frame::{Blame, Failure};
 use crate::spec::TrialSpec;
@@ -222,11 +223,17 @@ impl<L: Workload, W: Watch> Program for Trial<'_, L, W> {
             port,
             barrier: &barrier,
         };
-        if let Err(gone) = lane.measure(&mut report) {
-            let Failure { what, blame } = gone.into();
-            (report.error, report.blame) = (Some(what), Some(blame));
-            if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
-                report.stopped = Some(Stop::Interrupted);
+        match lane.measure(&mut report) {
+            Ok(()) => {}
+            Err(Unready::Lacking(what)) => {
+                (report.error, report.blame) = (Some(what), Some(Blame::Own));
+            }
+            Err(Unready::Gone(gone)) => {
+                let Failure { what, blame } = gone.into();
+                (report.error, report.blame) = (Some(what), Some(blame));
+                if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
+                    report.stopped = Some(Stop::Interrupted);
+                }
             }
         }
         report.epoch = barrier.epoch();
@@ -243,10 +250,12 @@ struct Lane<'a, L: Workload, W, P> {
 }
 
 impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
-    fn measure(&self, report: &mut LaneReport) -> Result<(), Gone> {
+    fn measure(&self, report: &mut LaneReport) -> Result<(), Unready> {
         let stage = self.trial.stage;
         let limits = stage.spec.limits;
         self.clear()?;
+        let worker = self.worker(self.port, 0);
+        L::prepare(&worker, self.trial.layout, self.trial.params)?;
         let start = self.port.now();
         let mut repetition = 0;
         loop {
@@ -264,7 +273,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
             }
         }
         self.count(report, repetition)?;
-        self.verify(report, repetition + 1)
+        Ok(self.verify(report, repetition + 1)?)
     }
 
     /// Zeroes the workload's area at the device, a stripe a host, and drops every stale line of it.

@@ -1,181 +1,199 @@
-//! The hash table: what is read was written, whole, and nothing that was put is lost.
+//! Which primitives are checked, and on which pods.
 
-use check::{End, Kind, Shape, Subject, Violation, WriteMode};
-use fabric::{Arena, HostAtomics, Lines, Pod, Program, Seat};
-use ::table::{Config, Handle, Sharing, Table, TableError};
+use check::{Checkable, Kind, WriteMode};
+use sync::atomic::{
+    Atomic64, CombiningAtomic, HardwareAtomic, LockedAtomic, ServerAtomic, ShardedAtomic,
+};
+use sync::barrier::{
+    AllToAll, Central, Dissemination, HardwareBarrier, HostBarrier, RcceLinear, Tournament,
+    TreeBarrier,
+};
+use sync::lock::{
+    Bakery, BakeryFastPath, BurnsLynch, Fischer, HardwareMcs, HardwareSpin, HardwareTicket,
+    LamportFast, Lock, McsServer, PetersonTournament, Szymanski, TicketServer, TokenRing, TwoLevel,
+    YangAnderson,
+};
 
-const HOSTS: u32 = 2;
+use crate::lock::dying::Dying;
+use crate::lock::timed::Timed;
+use crate::lock::{Of, OfPeterson, Section};
+use crate::setting::Setting;
+use crate::{atomic, barrier, hash_table, mail, read_write, record, rendezvous, ring};
 
-/// Host 0 owns a key and changes its value; host 1 reads it.
-#[derive(Debug)]
-pub struct Owned {
-    arena: Arena,
-    table: Table,
-    key: u64,
-    words: usize,
-    rounds: u64,
-    writes: WriteMode,
+type List = Vec<Box<dyn Checkable>>;
+
+/// Everything, in the order of the listing.
+pub fn all() -> List {
+    let mut all = List::new();
+    messages(&mut all);
+    barriers(&mut all);
+    register_lock::<Bakery>(&mut all, "bakery");
+    register_lock::<BakeryFastPath>(&mut all, "bakery-fast-path");
+    register_lock::<LamportFast>(&mut all, "lamport-fast");
+    register_lock::<PetersonTournament>(&mut all, "peterson-tournament");
+    register_lock::<YangAnderson>(&mut all, "yang-anderson");
+    register_lock::<Szymanski>(&mut all, "szymanski");
+    register_lock::<BurnsLynch>(&mut all, "burns-lynch");
+    other_lock::<TokenRing>(&mut all, "token-ring");
+    other_lock::<TicketServer>(&mut all, "ticket-server");
+    other_lock::<McsServer>(&mut all, "mcs-server");
+    special_locks(&mut all);
+    hardware_lock::<HardwareSpin>(&mut all, "hardware-spin");
+    hardware_lock::<HardwareTicket>(&mut all, "hardware-ticket");
+    hardware_lock::<HardwareMcs>(&mut all, "hardware-mcs");
+    atomics(&mut all);
+    hash_tables(&mut all);
+    all
 }
 
-fn lay_out(config: Config) -> (Arena, Table) {
-    let config = Config {
-        group_buckets: 1,
-        locks: 1,
-        ..config
+fn messages(all: &mut List) {
+    for writes in [WriteMode::Synchronous, WriteMode::Posted] {
+        all.push(Box::new(mail::Mail::new(2, 2, writes)));
+        all.push(Box::new(record::Record::new(2, 1, writes)));
+        all.push(Box::new(record::Record::new(2, 2, writes)));
+    }
+    all.push(Box::new(rendezvous::Join::new(WriteMode::Synchronous)));
+    let three = Setting {
+        rounds: 3,
+        ..Setting::TWICE
     };
-    let mut arena = Arena::new();
-    let table = Table::lay_out(&mut arena, "table", Pod::new(HOSTS, 1), &config);
-    (arena, table)
+    all.push(Box::new(ring::Broadcast::new(three)));
+    all.push(Box::new(ring::Broadcast::new(three.posted())));
+    let three_hosts = Setting {
+        hosts: 3,
+        ..Setting::TWICE
+    };
+    all.push(Box::new(ring::Broadcast::new(Setting {
+        rounds: 3,
+        ..three_hosts
+    })));
+    all.push(Box::new(ring::ManyToOne::new(three_hosts)));
 }
 
-impl Owned {
-    /// This many values of this many words: one lies beside its key, more lie elsewhere.
-    pub fn new(rounds: u64, words: usize, writes: WriteMode) -> Self {
-        let (arena, table) = lay_out(Config {
-            sharing: Sharing::Partitioned,
-            ..Config::of(1, words)
-        });
-        let key = (1..).find(|&key| table.owner(key) == 0);
-        Self {
-            key: key.expect("every host owns keys"),
-            arena,
-            table,
-            words,
-            rounds,
-            writes,
+fn barriers(all: &mut List) {
+    fn each<B: HostBarrier + 'static>(all: &mut List, name: &'static str) {
+        all.push(Box::new(barrier::Epoch::<B>::new(name, Setting::TWICE)));
+        all.push(Box::new(barrier::Epoch::<B>::new(
+            name,
+            Setting::TWICE.posted(),
+        )));
+        for hosts in 3..=4 {
+            all.push(Box::new(barrier::Epoch::<B>::new(
+                name,
+                Setting::once(hosts),
+            )));
         }
     }
+    each::<AllToAll>(all, "all-to-all");
+    each::<Dissemination>(all, "dissemination");
+    each::<Central>(all, "central");
+    each::<RcceLinear>(all, "rcce-linear");
+    each::<Tournament>(all, "tournament");
+    each::<TreeBarrier>(all, "tree");
+    let two_lanes = Setting {
+        hosts: 1,
+        ..Setting::TWICE.lanes(2)
+    };
+    all.push(Box::new(barrier::Epoch::<AllToAll>::new(
+        "two-level",
+        two_lanes,
+    )));
+    let both = Setting::TWICE.lanes(2);
+    all.push(Box::new(barrier::Epoch::<AllToAll>::new("two-level", both)));
+    type Hardware = barrier::Epoch<HardwareBarrier>;
+    let wrong = Hardware::new("hardware", Setting::TWICE).expecting(Kind::HostAtomic);
+    all.push(Box::new(wrong));
+    all.push(Box::new(Hardware::new(
+        "hardware",
+        Setting::TWICE.coherent(),
+    )));
 }
 
-impl Program for Owned {
-    /// What each read found.
-    type Out = Result<Vec<Option<Vec<u64>>>, TableError>;
-
-    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
-        let mut handle = Handle::open(&self.table, port, seat);
-        let mut reads = Vec::new();
-        for round in 1..=self.rounds {
-            if seat.host == 0 {
-                handle.upsert(self.key, &vec![round; self.words])?;
-            } else {
-                let mut value = vec![0; self.words];
-                let found = handle.get(self.key, &mut value)?;
-                reads.push(found.map(|_| value));
-            }
-        }
-        Ok(reads)
-    }
+/// A lock whose members write one register and then decide by another.
+fn register_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
+    other_lock::<L>(all, name);
+    let posted = Setting::once(2).unconfirmed();
+    let wrong = Section::<Of<L>>::new(name, posted).expecting(Kind::MutualExclusion);
+    all.push(Box::new(wrong));
 }
 
-impl Subject for Owned {
-    fn name(&self) -> String {
-        let elsewhere = if self.words == 1 { "" } else { "-record" };
-        format!("table/partitioned{elsewhere}{}", crate::suffix(self.writes))
+/// Twice by two hosts, once by three and by four; on a posted pod; with time running out; with
+/// hosts that die.
+fn other_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
+    all.push(Box::new(Section::<Of<L>>::new(name, Setting::TWICE)));
+    all.push(Box::new(Section::<Of<L>>::new(
+        name,
+        Setting::TWICE.posted(),
+    )));
+    for hosts in 3..=4 {
+        all.push(Box::new(Section::<Of<L>>::new(name, Setting::once(hosts))));
     }
-
-    fn shape(&self) -> Shape {
-        Shape::software(HOSTS, 1, self.writes)
-    }
-
-    fn arena(&self) -> &Arena {
-        &self.arena
-    }
-
-    fn rounds(&self) -> u32 {
-        self.rounds as u32
-    }
-
-    fn validated(&self) -> Vec<Lines> {
-        self.table.validated().to_vec()
-    }
-
-    fn verdict(&self, _: Seat, out: &Self::Out) -> Result<(), Violation> {
-        let reads = out
-            .as_ref()
-            .map_err(|error| Violation::wrong(error.to_string()))?;
-        let mut last = 0;
-        for found in reads {
-            let value = found.clone().unwrap_or_else(|| vec![0; self.words]);
-            if value.iter().any(|&word| word != value[0]) {
-                return Err(Violation::torn(format!("a value read is {value:?}")));
-            }
-            if value[0] < last {
-                let older = format!("value {} was read after value {last}", value[0]);
-                return Err(Violation::stale(older));
-            }
-            last = value[0];
-        }
-        Ok(())
-    }
+    all.push(Box::new(Timed::<L>::new(name, Setting::once(2))));
+    all.push(Box::new(Dying::<L>::new(name, Setting::once(2))));
 }
 
-/// Both hosts put a key each into one bucket, under its lock.
-#[derive(Debug)]
-pub struct Locked {
-    arena: Arena,
-    table: Table,
-    keys: Vec<u64>,
-    writes: WriteMode,
+fn special_locks(all: &mut List) {
+    all.push(Box::new(Section::<OfPeterson>::new(
+        "peterson",
+        Setting::TWICE,
+    )));
+    all.push(Box::new(Section::<OfPeterson>::new(
+        "peterson",
+        Setting::TWICE.posted(),
+    )));
+    let fischer = || Section::<Of<Fischer>>::new("fischer", Setting::TWICE);
+    all.push(Box::new(fischer().expecting(Kind::MutualExclusion)));
+    all.push(Box::new(fischer().with_bounded_delays()));
+    type TwoLevels = Of<TwoLevel<BakeryFastPath>>;
+    let lanes = Setting::once(2).lanes(2);
+    all.push(Box::new(Section::<TwoLevels>::new("two-level", lanes)));
+    all.push(Box::new(read_write::Readers::new(Setting::TWICE)));
+    all.push(Box::new(read_write::Readers::new(Setting::TWICE.posted())));
 }
 
-impl Locked {
-    /// With this way to share.
-    pub fn new(writes: WriteMode) -> Self {
-        let (arena, table) = lay_out(Config {
-            sharing: Sharing::Seqlock,
-            ..Config::of(1, 1)
-        });
-        let home = table.home_of(1);
-        let same = (1..).filter(|&key| table.home_of(key) == home);
-        Self {
-            keys: same.take(HOSTS as usize).collect(),
-            arena,
-            table,
-            writes,
-        }
-    }
+/// Wrong between hosts that no hardware keeps coherent; right on a coherent pod and inside a host.
+fn hardware_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
+    let wrong = Section::<Of<L>>::new(name, Setting::TWICE).expecting(Kind::HostAtomic);
+    all.push(Box::new(wrong));
+    all.push(Box::new(Section::<Of<L>>::new(
+        name,
+        Setting::TWICE.coherent(),
+    )));
+    let one_host = Setting {
+        hosts: 1,
+        ..Setting::TWICE.lanes(2)
+    };
+    all.push(Box::new(Section::<Of<L>>::new(name, one_host)));
 }
 
-impl Program for Locked {
-    type Out = Result<(), TableError>;
-
-    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
-        let mut handle = Handle::open(&self.table, port, seat);
-        handle.insert(self.keys[seat.host as usize], &[u64::from(seat.host) + 1])
+fn atomics(all: &mut List) {
+    fn each<A: Atomic64 + 'static>(all: &mut List, name: &'static str) {
+        all.push(Box::new(atomic::Operations::<A>::new(name, Setting::TWICE)));
+        all.push(Box::new(atomic::Operations::<A>::new(
+            name,
+            Setting::TWICE.posted(),
+        )));
+        all.push(Box::new(atomic::Operations::<A>::new(
+            name,
+            Setting::once(3),
+        )));
     }
+    each::<ServerAtomic>(all, "server");
+    each::<CombiningAtomic>(all, "combining");
+    each::<LockedAtomic>(all, "lock");
+    each::<ShardedAtomic>(all, "sharded");
+    type Hardware = atomic::Operations<HardwareAtomic>;
+    let wrong = Hardware::new("hardware", Setting::TWICE).expecting(Kind::HostAtomic);
+    all.push(Box::new(wrong));
+    all.push(Box::new(Hardware::new(
+        "hardware",
+        Setting::TWICE.coherent(),
+    )));
 }
 
-impl Subject for Locked {
-    fn name(&self) -> String {
-        format!("table/seqlock{}", crate::suffix(self.writes))
-    }
-
-    fn shape(&self) -> Shape {
-        Shape::software(HOSTS, 1, self.writes)
-    }
-
-    fn arena(&self) -> &Arena {
-        &self.arena
-    }
-
-    fn validated(&self) -> Vec<Lines> {
-        self.table.validated().to_vec()
-    }
-
-    fn verdict(&self, _: Seat, out: &Self::Out) -> Result<(), Violation> {
-        out.map_err(|error| Violation::wrong(error.to_string()))
-    }
-
-    fn judge(&self, end: &End<'_, Self::Out>) -> Result<(), Violation> {
-        let line = self.table.validated()[0].first();
-        let words = line.start().slice(self.table.validated()[0].count() as usize * 8);
-        let there: Vec<u64> = (0..words.len()).map(|word| end.word(words.at(word))).collect();
-        match self.keys.iter().find(|key| !there.contains(key)) {
-            None => Ok(()),
-            Some(key) => Err(Violation::new(
-                Kind::LostUpdate,
-                format!("key {key} was put under the lock and is not there"),
-            )),
-        }
-    }
+fn hash_tables(all: &mut List) {
+    let writes = WriteMode::Synchronous;
+    all.push(Box::new(hash_table::Owned::new(2, 1, writes)));
+    all.push(Box::new(hash_table::Owned::new(2, 2, writes)));
+    all.push(Box::new(hash_table::Locked::new(writes)));
 }

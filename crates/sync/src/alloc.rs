@@ -58,7 +58,9 @@ impl Block {
 
     /// Its words.
     pub fn words(self) -> Slice<u64> {
-        self.first.start().slice(self.lines as usize * WORDS_PER_LINE)
+        self.first
+            .start()
+            .slice(self.lines as usize * WORDS_PER_LINE)
     }
 
     /// One word, for a message: what [`Pool::block`] reads.
@@ -366,7 +368,8 @@ impl<'p> Allocator<'p> {
         // Serves the loads of the headers: another host may have recovered them.
         port.observe(pool.headers[keeper as usize].lines());
         let slabs = (0..pool.slabs_each()).map(|slab| pool.read(port, keeper, slab));
-        let producer = |to: u32| pool.returns[to as usize].producer_after(keeper, moved.sent[to as usize]);
+        let producer =
+            |to: u32| pool.returns[to as usize].producer_after(keeper, moved.sent[to as usize]);
         Self {
             pool,
             keeper,

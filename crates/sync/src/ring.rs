@@ -448,12 +448,7 @@ impl FunnelConsumer<'_> {
         there.next()
     }
 
-    fn take<P: Port>(
-        &mut self,
-        port: &P,
-        from: usize,
-        message: &mut [u64],
-    ) -> Result<(), Gone> {
+    fn take<P: Port>(&mut self, port: &P, from: usize, message: &mut [u64]) -> Result<(), Gone> {
         self.next = (from + 1) % self.ends.len();
         self.ends[from].receive(port, message)
     }

@@ -80,7 +80,8 @@ struct Shard(Mutex<FxHashMap<u64, u64>>);
 impl Sharded {
     fn new() -> Self {
         let shard = |_| {
-            let map = HashMap::with_capacity_and_hasher(ENTRIES as usize / SHARDS * 2, FxBuildHasher);
+            let map =
+                HashMap::with_capacity_and_hasher(ENTRIES as usize / SHARDS * 2, FxBuildHasher);
             Shard(Mutex::new(map))
         };
         Self((0..SHARDS).map(shard).collect())
@@ -190,7 +191,9 @@ impl Pass for ThroughTable<'_> {
                     sum = sum.wrapping_add(value[0]);
                 }
             } else {
-                handle.upsert(key, &[word]).expect("there is room for every key");
+                handle
+                    .upsert(key, &[word])
+                    .expect("there is room for every key");
             }
         }
         handle.close();
@@ -281,9 +284,15 @@ fn median(values: &mut [f64]) -> [f64; 3] {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let rounds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(9);
+    let rounds = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(9);
     let mut arena = Arena::new();
-    let config = Config { group_buckets: 64, ..Config::of(ENTRIES, 1) };
+    let config = Config {
+        group_buckets: 64,
+        ..Config::of(ENTRIES, 1)
+    };
     let table = Table::lay_out(&mut arena, "maps", Pod::new(1, 2), &config);
     let file = memfd_create("maps", MemfdFlags::empty())?;
     ftruncate(&file, arena.region_bytes().next_multiple_of(2 << 20))?;
@@ -310,7 +319,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             if lanes > cpus.len() {
                 continue;
             }
-            let streams: Vec<_> = (0..lanes as u64).map(|lane| stream(lane, updates)).collect();
+            let streams: Vec<_> = (0..lanes as u64)
+                .map(|lane| stream(lane, updates))
+                .collect();
             compare(&bench, mix, &streams, rounds);
         }
     }
@@ -326,8 +337,15 @@ fn compare(bench: &Bench<'_>, mix: &str, streams: &[Vec<u64>], rounds: usize) {
     }
     let lanes = streams.len();
     // The array is not a map.
-    let fastest = |round: usize| figures[1..5].iter().map(|side| side[round]).fold(0.0, f64::max);
-    let mut ratios: Vec<f64> = (0..rounds).map(|round| figures[0][round] / fastest(round)).collect();
+    let fastest = |round: usize| {
+        figures[1..5]
+            .iter()
+            .map(|side| side[round])
+            .fold(0.0, f64::max)
+    };
+    let mut ratios: Vec<f64> = (0..rounds)
+        .map(|round| figures[0][round] / fastest(round))
+        .collect();
     for (side, figures) in SIDES.iter().zip(&mut figures) {
         let [low, middle, high] = median(figures);
         println!(

@@ -55,7 +55,9 @@ impl Default for Params {
 impl Params {
     /// Slabs in which the blocks fit whatever their sizes, with a partly used one for each class.
     fn slabs(&self) -> u32 {
-        let lines = u64::from(self.max_bytes).div_ceil(LINE_BYTES).next_power_of_two();
+        let lines = u64::from(self.max_bytes)
+            .div_ceil(LINE_BYTES)
+            .next_power_of_two();
         let all = u64::from(self.blocks) * lines;
         all.div_ceil(u64::from(SLAB_LINES)) as u32 + sync::alloc::CLASSES as u32
     }
@@ -110,7 +112,10 @@ impl Workload for Alloc {
             ));
         }
         if !(0.0..=1.0).contains(&params.remote_share) {
-            return Err(format!("remote_share = {}: use 0 to 1", params.remote_share));
+            return Err(format!(
+                "remote_share = {}: use 0 to 1",
+                params.remote_share
+            ));
         }
         if params.remote() > MAX_REMOTE {
             return Err(format!(
@@ -123,7 +128,10 @@ impl Workload for Alloc {
         }
         let lanes = pod.hosts * pod.lanes;
         if lanes > fabric::MAX_HOSTS {
-            return Err(format!("{lanes} lanes keep arenas: use {} at most", fabric::MAX_HOSTS));
+            return Err(format!(
+                "{lanes} lanes keep arenas: use {} at most",
+                fabric::MAX_HOSTS
+            ));
         }
         Ok(())
     }
@@ -195,7 +203,9 @@ fn with_throughput<P: HostAtomics>(
         let seconds = port.clock().span_ns(Ticks(0), Ticks(longest)) / 1e9;
         let operations = 2.0 * f64::from(params.blocks) * spans.len() as f64;
         let rate = vec![operations / seconds];
-        outcome.series.push(Series::of("throughput_per_s", "1/s", rate));
+        outcome
+            .series
+            .push(Series::of("throughput_per_s", "1/s", rate));
     }
     outcome
 }
@@ -283,14 +293,21 @@ impl<'a, 'w, P: HostAtomics> Lane<'a, 'w, P> {
 
     fn hand_over(&self, blocks: &[Block]) {
         let tokens: Vec<u64> = blocks.iter().map(|block| block.token()).collect();
-        self.layout.handed.put(self.worker.port(), self.me(), &tokens);
+        self.layout
+            .handed
+            .put(self.worker.port(), self.me(), &tokens);
     }
 
     /// What the lane before this one has handed over.
     fn taken_over(&self) -> Vec<Block> {
-        let lists = self.layout.handed.get(self.worker.port(), self.params.remote());
+        let lists = self
+            .layout
+            .handed
+            .get(self.worker.port(), self.params.remote());
         let tokens = lists[self.before() as usize].iter();
-        tokens.filter_map(|&token| self.layout.pool.block(token)).collect()
+        tokens
+            .filter_map(|&token| self.layout.pool.block(token))
+            .collect()
     }
 
     fn before(&self) -> u32 {

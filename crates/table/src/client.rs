@@ -179,7 +179,10 @@ impl Client<'_> {
             Placement::Mixed => self.entries * number / all..self.entries * (number + 1) / all,
             _ => 0..self.entries,
         };
-        range.filter(mine).map(|index| Op::Insert(key(index))).collect()
+        range
+            .filter(mine)
+            .map(|index| Op::Insert(key(index)))
+            .collect()
     }
 
     /// Whether the lane at `seat` loads an entry whose owner is `distance` hosts before its own.

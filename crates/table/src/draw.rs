@@ -175,7 +175,10 @@ mod tests {
             let share = 1.0 / ((rank + 1) as f64).powf(0.99) / zeta(1_000, 0.99);
             let expected = share * f64::from(draws);
             let found = f64::from(counts[rank]);
-            assert!((found - expected).abs() < 5.0 * expected.sqrt(), "{rank}: {found}");
+            assert!(
+                (found - expected).abs() < 5.0 * expected.sqrt(),
+                "{rank}: {found}"
+            );
         }
         assert!(counts[2..].iter().all(|&count| count < counts[1]));
     }
@@ -184,7 +187,9 @@ mod tests {
     fn a_hot_set_gets_its_share() {
         let draw = Draw::new(Distribution::HotSet, 1_000, 0.99, false, (0.8, 0.2));
         let mut random = SplitMix64::new(3);
-        let hot = (0..100_000).filter(|_| draw.draw(&mut random) < 200).count();
+        let hot = (0..100_000)
+            .filter(|_| draw.draw(&mut random) < 200)
+            .count();
         assert!((79_000..81_000).contains(&hot), "{hot}");
     }
 }

@@ -1,8 +1,8 @@
 //! One lane's way into a table.
 
 use fabric::{Fence, Gone, HostAtomics, Seat, Ticks, wait_until};
-use sync::{Arrival, Patience};
 use sync::lock::{Lock, LockVisitor, Member, NotAcquired};
+use sync::{Arrival, Patience};
 
 use crate::bucket::{FREE, Look, Version};
 use crate::cache::Cache;
@@ -182,11 +182,8 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         loop {
             let version = Version(self.port.load(place));
             let busy = version.begin(self.seat.host);
-            let free = !version.is_busy()
-                && self
-                    .port
-                    .compare_exchange(place, version.0, busy.0)
-                    .is_ok();
+            let free =
+                !version.is_busy() && self.port.compare_exchange(place, version.0, busy.0).is_ok();
             if !free {
                 self.wait_idle(key, home)?;
                 continue;
@@ -339,8 +336,8 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         let word = self.table.local.at(group as usize);
         wait_until(self.port, || {
             let now = self.port.atomic_load(word);
-            let free = now.is_multiple_of(2)
-                && self.port.compare_exchange(word, now, now + 1).is_ok();
+            let free =
+                now.is_multiple_of(2) && self.port.compare_exchange(word, now, now + 1).is_ok();
             free.then_some(())
         })
     }
@@ -522,7 +519,6 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             self.port.publish(intent.line());
         }
     }
-
 }
 
 /// `ns` nanoseconds from now.

@@ -127,7 +127,13 @@ impl Params {
 
     fn draw(&self) -> Draw {
         let hot = (self.hot_operations, self.hot_entries);
-        Draw::new(self.distribution, self.entries, self.theta, self.scrambled, hot)
+        Draw::new(
+            self.distribution,
+            self.entries,
+            self.theta,
+            self.scrambled,
+            hot,
+        )
     }
 
     /// Hosts that ask.
@@ -204,7 +210,10 @@ impl Workload for Hashtable {
         }
         params.config(pod).check(pod)?;
         if params.theta <= 0.0 || params.theta >= 1.0 {
-            return Err(format!("theta = {}: use more than 0, less than 1", params.theta));
+            return Err(format!(
+                "theta = {}: use more than 0, less than 1",
+                params.theta
+            ));
         }
         for (name, share) in [
             ("hot_operations", params.hot_operations),
@@ -317,7 +326,9 @@ fn value(id: u64, key: u64) -> [u64; MAX_VALUE_WORDS] {
 
 /// Word `index` of such a value (Fibonacci hashing, Knuth vol. 3, 6.4).
 fn derived(id: u64, key: u64, index: usize) -> u64 {
-    (id ^ key.rotate_left(32)).wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    (id ^ key.rotate_left(32))
+        .wrapping_add(index as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Whether a value is one that somebody wrote under this key, whole.
@@ -372,7 +383,10 @@ fn verify_entries<P: HostAtomics>(
     };
     all.map_err(|error| mismatch("the table's entries", error.to_string()))?;
     if let Some(key) = strange {
-        return Err(mismatch("an entry", format!("key {key:#x} is strange, torn or doubled")));
+        return Err(mismatch(
+            "an entry",
+            format!("key {key:#x} is strange, torn or doubled"),
+        ));
     }
     let entries = seen.iter().filter(|&&seen| seen).count() as u64;
     if entries != expected {
@@ -487,7 +501,11 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
             return self.ask_one(handle, recorder, first, ops[0]);
         }
         let mut room = [0; MAX_VALUE_WORDS];
-        let asked = |op: Op| ops.iter().enumerate().filter(move |(_, other)| op.is_like(**other));
+        let asked = |op: Op| {
+            ops.iter()
+                .enumerate()
+                .filter(move |(_, other)| op.is_like(**other))
+        };
         for (slot, &op) in asked(Op::Modify(0)) {
             self.read(handle, recorder, first + slot, op, slot as u32, &mut room)?;
         }
@@ -508,7 +526,10 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
     ) -> Result<(), Gone> {
         let port = self.worker.port();
         let words = self.params.value_bytes as usize / 8;
-        let changing = ops.iter().enumerate().filter(|(_, op)| !op.is_like(Op::Read(0)));
+        let changing = ops
+            .iter()
+            .enumerate()
+            .filter(|(_, op)| !op.is_like(Op::Read(0)));
         let values: Vec<_> = changing
             .map(|(slot, &op)| (slot, op, value(self.id(first + slot), op.key())))
             .collect();
@@ -523,7 +544,13 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
         for (index, outcome) in done {
             let (slot, op, value) = &values[index];
             let outcome = must(outcome)?;
-            recorder.changed(first + slot, (*slot as u32, *op), value[0], outcome, (start, end));
+            recorder.changed(
+                first + slot,
+                (*slot as u32, *op),
+                value[0],
+                outcome,
+                (start, end),
+            );
         }
         Ok(())
     }
@@ -622,7 +649,9 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
 
     fn desks(&self) -> Vec<sync::Desk> {
         let locks = self.layout.table.locks().iter();
-        locks.map(|lock| lock.visit(Desk(self.worker.port()))).collect()
+        locks
+            .map(|lock| lock.visit(Desk(self.worker.port())))
+            .collect()
     }
 
     /// Serves every lock until all clients are done.

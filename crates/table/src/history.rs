@@ -116,8 +116,9 @@ impl State {
             fits.then_some(next)
         };
         match did {
-            Did::Get(seen) => (self == Self::Unknown || self == Self::Is(seen))
-                .then_some(Self::Is(seen)),
+            Did::Get(seen) => {
+                (self == Self::Unknown || self == Self::Is(seen)).then_some(Self::Is(seen))
+            }
             Did::Insert { value, done } => changed(there(!done), done, Some(value)),
             Did::Update { value, was_there } if was_there => {
                 changed(there(true), true, Some(value))
@@ -206,7 +207,9 @@ impl Search {
             };
             let late = |other| {
                 other != client
-                    && self.next(at, other).is_some_and(|other| self.precedes(&other, &event))
+                    && self
+                        .next(at, other)
+                        .is_some_and(|other| self.precedes(&other, &event))
             };
             if (0..at.len()).any(late) {
                 continue;
@@ -249,11 +252,16 @@ impl Event {
             Did::Upsert { value, was_there } => (3, was_there, value),
             Did::Remove { was_there } => (4, was_there, 0),
         };
-        let head = kind
-            | u64::from(flag) << 8
-            | u64::from(self.client) << 16
-            | u64::from(self.host) << 48;
-        [key, head, value, self.from_ns.to_bits(), self.to_ns.to_bits(), 0]
+        let head =
+            kind | u64::from(flag) << 8 | u64::from(self.client) << 16 | u64::from(self.host) << 48;
+        [
+            key,
+            head,
+            value,
+            self.from_ns.to_bits(),
+            self.to_ns.to_bits(),
+            0,
+        ]
     }
 
     /// From such words.
@@ -341,7 +349,10 @@ mod tests {
         let both = [event(0, 0, 5, insert(1)), event(1, 1, 6, insert(2))];
         assert!(check(&both, Skew::Within(0.0)).is_err());
         let between = event(2, 2, 4, Did::Remove { was_there: true });
-        assert_eq!(check(&[both[0], both[1], between], Skew::Within(0.0)), Ok(()));
+        assert_eq!(
+            check(&[both[0], both[1], between], Skew::Within(0.0)),
+            Ok(())
+        );
     }
 
     /// Every order, tried.
@@ -354,7 +365,10 @@ mod tests {
             });
             let mut rest = left.to_vec();
             rest.remove(index);
-            first && state.after(event.did).is_some_and(|after| by_hand(&rest, after))
+            first
+                && state
+                    .after(event.did)
+                    .is_some_and(|after| by_hand(&rest, after))
         }) || left.is_empty()
     }
 

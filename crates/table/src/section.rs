@@ -249,10 +249,7 @@ impl<P: HostAtomics> Section<'_, P> {
             Way::Alone => {
                 let next = version.begin(self.host);
                 let free = !version.is_busy()
-                    && self
-                        .port
-                        .compare_exchange(place, version.0, next.0)
-                        .is_ok();
+                    && self.port.compare_exchange(place, version.0, next.0).is_ok();
                 if free { Ok(next) } else { Err(Refused::Again) }
             }
             Way::Owner | Way::Lock => Ok(version.begin(self.host)),

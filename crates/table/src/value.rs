@@ -49,10 +49,7 @@ impl Place {
         while line * PAYLOAD < words {
             let from = line * PAYLOAD;
             let to = (from + PAYLOAD).min(words);
-            port.read_into(
-                self.0.at(line * WORDS_PER_LINE + 1),
-                &mut value[from..to],
-            );
+            port.read_into(self.0.at(line * WORDS_PER_LINE + 1), &mut value[from..to]);
             // The stamp last: whoever overwrites the line stores it first.
             if port.load(self.0.at(line * WORDS_PER_LINE)) != stamp {
                 return false;

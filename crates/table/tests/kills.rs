@@ -85,7 +85,13 @@ impl Program for Writer<'_> {
     type Out = ();
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) {
-        let Layout { table, reports, stop, dead, .. } = self.0;
+        let Layout {
+            table,
+            reports,
+            stop,
+            dead,
+            ..
+        } = self.0;
         let report = reports[seat.host as usize];
         let mut handle = Handle::open(table, port, seat);
         handle.set_patience(Some(PATIENCE_NS));
@@ -124,7 +130,11 @@ impl Program for Writer<'_> {
                 continue;
             }
             sequence += 1;
-            let asked = if random.below(4) == 0 { REMOVED | sequence } else { sequence };
+            let asked = if random.below(4) == 0 {
+                REMOVED | sequence
+            } else {
+                sequence
+            };
             port.store(report.at(at), asked);
             for attempt in 0.. {
                 let answer = if asked & REMOVED == 0 {
@@ -237,7 +247,10 @@ impl Bed {
     fn wait_for(&self, what: &str, ready: impl Fn(&[Vec<u64>]) -> bool) {
         let start = Instant::now();
         while !ready(&self.reports()) {
-            assert!(start.elapsed() < Duration::from_secs(90), "waited in vain for {what}");
+            assert!(
+                start.elapsed() < Duration::from_secs(90),
+                "waited in vain for {what}"
+            );
         }
     }
 }
@@ -288,7 +301,9 @@ fn kill_one(sharing: usize, random: &mut SplitMix64) -> Repaired {
     let bed = open(&path, 0, SHARINGS[sharing]);
     let mut hosts: Vec<Child> = (0..HOSTS).map(|host| start(host, sharing, &path)).collect();
     let warm = 20 + random.below(200);
-    bed.wait_for("writers", |reports| reports.iter().all(|report| report[0] > warm + 1));
+    bed.wait_for("writers", |reports| {
+        reports.iter().all(|report| report[0] > warm + 1)
+    });
     let dead = random.below(u64::from(HOSTS)) as usize;
     hosts[dead].kill().unwrap();
     hosts[dead].wait().unwrap();
@@ -323,7 +338,10 @@ fn check_repair(layout: &Layout, repaired: &Repaired, dead: u32) {
         assert_eq!(host, dead, "{repaired:?}");
         let named = |left: &table::Left| lock(left.group) == lock(bucket / 4);
         let found = layout.sharing == Sharing::Partitioned || repaired.left.iter().any(named);
-        assert!(found, "bucket {bucket} is busy, and no intent says so: {repaired:?}");
+        assert!(
+            found,
+            "bucket {bucket} is busy, and no intent says so: {repaired:?}"
+        );
     }
 }
 
@@ -343,15 +361,24 @@ fn check_keys(bed: &Bed, repaired: &Repaired, entries: &HashMap<u64, Vec<u64>>, 
         let holds = entries.get(&key).map_or(0, |words| words[0]);
         let state = |word: u64| if word & REMOVED == 0 { word } else { 0 };
         let right = holds == state(answered) || holds == state(asked);
-        assert!(right, "key {key} holds {holds:x}: {answered:x} answered, {asked:x} asked");
+        assert!(
+            right,
+            "key {key} holds {holds:x}: {answered:x} answered, {asked:x} asked"
+        );
         // Who lives has its answer, unless the key shared its lock or owner with the dead.
         if given_up {
             let group = table.group_of(key);
             let lock = |left: &table::Left| table.lock_number(left.group);
-            let held = repaired.left.iter().any(|left| lock(left) == table.lock_number(group));
-            let owned = bed.layout.sharing == Sharing::Partitioned
-                && u64::from(table.owner(key)) == dead;
-            assert!(held || owned, "key {key} was given up for nothing: {repaired:?}");
+            let held = repaired
+                .left
+                .iter()
+                .any(|left| lock(left) == table.lock_number(group));
+            let owned =
+                bed.layout.sharing == Sharing::Partitioned && u64::from(table.owner(key)) == dead;
+            assert!(
+                held || owned,
+                "key {key} was given up for nothing: {repaired:?}"
+            );
         } else if writer != dead {
             assert_eq!(asked, answered, "key {key}");
         }
@@ -372,5 +399,8 @@ fn a_host_dies_amid_writes() {
         eprintln!("{kill}: {repaired:?}");
     }
     eprintln!("{kills} kills: {left} in a group, {busy} buckets busy, {miscounted} miscounted");
-    assert!(kills < 10 || left > 0, "writers spend most of their time in a group");
+    assert!(
+        kills < 10 || left > 0,
+        "writers spend most of their time in a group"
+    );
 }

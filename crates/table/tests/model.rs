@@ -97,7 +97,9 @@ fn take<P: HostAtomics>(handle: &mut Handle<'_, P>, step: &Step) -> Said {
         What::Remove => refused(handle.remove(key)),
         What::Iterate => {
             let mut entries = Vec::new();
-            handle.for_each(|key, value| entries.push((key, value.to_vec()))).unwrap();
+            handle
+                .for_each(|key, value| entries.push((key, value.to_vec())))
+                .unwrap();
             entries.sort();
             Said::Entries(entries)
         }
@@ -114,12 +116,21 @@ fn expected(map: &mut HashMap<u64, Vec<u64>>, step: &Step, table: &Table, words:
     if let What::Insert(value) | What::Update(value) | What::Upsert(value) = &step.what {
         if value.is_empty() || value.len() > words {
             let words_given = value.len();
-            return Said::Refused(TableError::Oversized { words: words_given, capacity: words });
+            return Said::Refused(TableError::Oversized {
+                words: words_given,
+                capacity: words,
+            });
         }
         let adds = !there && !matches!(step.what, What::Update(_));
         let group = table.group_of(key);
         let slots = 4 * table::SLOTS as u64;
-        if adds && map.keys().filter(|&&key| table.group_of(key) == group).count() as u64 == slots {
+        if adds
+            && map
+                .keys()
+                .filter(|&&key| table.group_of(key) == group)
+                .count() as u64
+                == slots
+        {
             return Said::Refused(TableError::Full { key, slots });
         }
     }
@@ -170,7 +181,12 @@ fn hold(config: &Config, hosts: u32, lanes: u32, mut steps: Vec<Step>) {
         },
         host_bytes: arena.host_bytes(),
     };
-    let program = Turns { pod, table, taken, steps };
+    let program = Turns {
+        pod,
+        table,
+        taken,
+        steps,
+    };
     let sim = Sim::new(pod::load("sc26-four-host").unwrap(), pod).stall_limit_ms(20);
     let mut said: Vec<_> = sim
         .run(&setting, &NoWatch, &program)
@@ -182,7 +198,11 @@ fn hold(config: &Config, hosts: u32, lanes: u32, mut steps: Vec<Step>) {
     let mut map = HashMap::new();
     for ((number, said), step) in said.iter().zip(&program.steps) {
         let expected = expected(&mut map, step, &program.table, config.value_words);
-        assert_eq!(*said, expected, "step {number}: {step:?} of {:?}", program.pod);
+        assert_eq!(
+            *said, expected,
+            "step {number}: {step:?} of {:?}",
+            program.pod
+        );
     }
 }
 

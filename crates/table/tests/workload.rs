@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use fabric::{
-    Arena, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate,
-};
+use fabric::{Arena, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate};
 use serde_json::json;
 use sim::{Sim, pod};
 use sync::BarrierLayout;
@@ -32,8 +30,7 @@ impl Program for Trial<'_> {
         let mut outcomes = Vec::new();
         for repetition in 0..REPETITIONS {
             barrier.wait(port).unwrap();
-            outcomes
-                .push(Hashtable::run(&worker(repetition), &self.layout, self.params).unwrap());
+            outcomes.push(Hashtable::run(&worker(repetition), &self.layout, self.params).unwrap());
         }
         barrier.wait(port).unwrap();
         let last = worker(REPETITIONS);
@@ -71,7 +68,10 @@ fn trial(hosts: u32, lanes: u32, params: &Params) -> f64 {
     };
     let sim = Sim::new(pod::load("sc26-four-host").unwrap(), pod).stall_limit_ms(50);
     let outs = sim.run(&setting, &NoWatch, &trial);
-    let series = outs.into_iter().flat_map(|(_, outcomes)| outcomes).flat_map(|o| o.series);
+    let series = outs
+        .into_iter()
+        .flat_map(|(_, outcomes)| outcomes)
+        .flat_map(|o| o.series);
     let mut rates: Vec<f64> = series
         .filter(|series| series.metric == "throughput_per_s")
         .flat_map(|series| series.samples)

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use fabric::{Frozen, Gone, HostAtomics, Pod, Seat, Slice, Word};
+use fabric::{Frozen, Gone, HostAtomics, Line, Lines, Pod, Seat, Slice, Word};
 use sync::Barrier;
+
+/// Lines that a freeze observes between two signs of life: at 1 us a flush, which no device takes,
+/// a quarter of a second.
+const PART_LINES: u64 = 1 << 18;
 
 /// One lane's port, seat and barrier.
 pub struct Worker<'a, P> {
@@ -113,8 +117,8 @@ impl<'a, P: HostAtomics> Worker<'a, P> {
     /// Ends writing to `slice` for good: afterwards plain loads of it are right on every host.
     ///
     /// Collective over the pod. `mine` is what this lane wrote and has not published; it may be
-    /// empty. Cost: 1 publish of its lines, a barrier, 1 observe of the slice's lines a host, and a
-    /// second barrier where hosts have several lanes.
+    /// empty. Cost: 1 publish of its lines, a barrier, 1 observe of the slice's lines a host (one for
+    /// each 16 MiB), and a second barrier where hosts have several lanes.
     ///
     /// # Errors
     /// Whatever ended a wait.
@@ -125,11 +129,26 @@ impl<'a, P: HostAtomics> Worker<'a, P> {
         if self.seat.leads_host() {
             // Serves every later load of this host: older copies of these lines may be in its
             // cache. Nobody writes them any more, so what a prefetch brings back is right.
-            self.port.observe(slice.lines());
+            self.observe_in_parts(slice.lines())?;
         }
         if self.pod.lanes > 1 {
             self.barrier()?;
         }
         Ok(Frozen::after_collective_freeze(slice))
+    }
+
+    /// Observes lines, beating in between: millions of flushes take longer than a silent host is
+    /// waited for.
+    fn observe_in_parts(&self, lines: Lines) -> Result<(), Gone> {
+        let mut done = 0;
+        while done < lines.count() {
+            let part = PART_LINES.min(lines.count() - done);
+            let first = Line(lines.first().0 + done);
+            // Serves what the caller says.
+            self.port.observe(Lines::from_first(first, part));
+            self.port.check_in()?;
+            done += part;
+        }
+        Ok(())
     }
 }

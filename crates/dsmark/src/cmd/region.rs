@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fabric::{Arena, HostAtomics};
-use serde_json::json;
 use harness::trial::Control;
+use serde_json::json;
 use sync::alloc::{ArenaState, Pool};
 use sync::header::{Condition, Header, HostLine, HostState, RunLine, RunState};
 use sync::rendezvous::{JoinError, refuse_if_alive};

@@ -2,7 +2,7 @@
 //! missed.
 
 use check::{Bounds, Checker, Edits, Options, Subject, Verdict, WriteMode, with_checker};
-use subjects::table::{Locked, Owned};
+use subjects::hash_table::{Locked, Owned};
 
 fn with<S: Subject, R>(subject: &S, f: impl FnOnce(&mut Checker<'_>) -> R) -> R {
     with_checker(subject, Options::default(), f)

@@ -1,0 +1,1 @@
+//! Debian's dependencies and Kronecker graphs.
