@@ -168,8 +168,12 @@ impl Subject for Locked {
 
     fn judge(&self, end: &End<'_, Self::Out>) -> Result<(), Violation> {
         let line = self.table.validated()[0].first();
-        let words = line.start().slice(self.table.validated()[0].count() as usize * 8);
-        let there: Vec<u64> = (0..words.len()).map(|word| end.word(words.at(word))).collect();
+        let words = line
+            .start()
+            .slice(self.table.validated()[0].count() as usize * 8);
+        let there: Vec<u64> = (0..words.len())
+            .map(|word| end.word(words.at(word)))
+            .collect();
         match self.keys.iter().find(|key| !there.contains(key)) {
             None => Ok(()),
             Some(key) => Err(Violation::new(

@@ -18,7 +18,11 @@ fn caught<S: Subject>(subject: &S, bounds: Bounds, verdict: Verdict) -> (usize, 
         let mut caught = 0;
         for site in &sites {
             let report = checker.check_edited(&Edits::without(site.clone()), bounds);
-            eprintln!("{site}: {:?} {}", report.verdict, report.verdict == Verdict::Fail);
+            eprintln!(
+                "{site}: {:?} {}",
+                report.verdict,
+                report.verdict == Verdict::Fail
+            );
             caught += usize::from(report.verdict == Verdict::Fail);
         }
         (caught, sites.len())
@@ -34,11 +38,31 @@ fn what_an_owner_publishes_is_read_whole() {
 #[test]
 fn a_value_that_lies_elsewhere_is_read_whole() {
     let subject = Owned::new(2, 2, WriteMode::Synchronous);
-    eprintln!("{:?}", caught(&subject, Bounds { states: 300_000, ..Bounds::SATURATED }, Verdict::Pass));
+    eprintln!(
+        "{:?}",
+        caught(
+            &subject,
+            Bounds {
+                states: 300_000,
+                ..Bounds::SATURATED
+            },
+            Verdict::Pass
+        )
+    );
 }
 
 #[test]
 fn two_hosts_put_into_one_bucket_and_lose_nothing() {
     let subject = Locked::new(WriteMode::Synchronous);
-    eprintln!("{:?}", caught(&subject, Bounds { states: 100_000, ..Bounds::default() }, Verdict::Bounded));
+    eprintln!(
+        "{:?}",
+        caught(
+            &subject,
+            Bounds {
+                states: 100_000,
+                ..Bounds::default()
+            },
+            Verdict::Bounded
+        )
+    );
 }
