@@ -197,7 +197,8 @@ impl Lane {
             batch: Batch::EMPTY,
             combining: Vec::new(),
             host_lines: [(u32::MAX, 0); 16],
-            random: SplitMix64::of_lane(seed, id as u64),
+            // The lane that is nobody's has the greatest number there is: none comes after it.
+            random: SplitMix64::of_lane(seed, (id as u64).min(u64::MAX - 1)),
             private_end: 0,
             pauses: 0,
             ops: Ops::new(),

@@ -14,8 +14,8 @@
 //! *Metrics.* `allocate_ns`, `free_ns`, `remote_free_ns`; `throughput_per_s`: operations of all
 //! lanes over the time of the slowest, barriers excluded.
 //!
-//! *Verified.* Every block carries its owner's mark in its first and last word until it is freed, so
-//! blocks that overlap are noticed; in the end nothing is out.
+//! *Verified.* Every block carries its owner's mark in its first and last word until it is freed,
+//! so blocks that overlap are noticed; in the end nothing is out.
 
 use fabric::{Arena, Gone, HostAtomics, HostSlice, Pod, SplitMix64, Ticks};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Values that a lane has read, kept in its own DRAM.
 //!
 //! A read still observes the bucket: its entry names the change that wrote the value, so a kept
-//! value whose entry has not moved is the value. What is saved is the way to the value itself, which
-//! is most of the bytes. Each key has one set, by its hash; the newer value takes it.
+//! value whose entry has not moved is the value. What is saved is the way to the value itself,
+//! which is most of the bytes. Each key has one set, by its hash; the newer value takes it.
 
 use fabric::{HostAtomics, Port, Private};
 

@@ -73,6 +73,8 @@ pub(crate) struct Client<'a> {
     pub(crate) placement: Placement,
     pub(crate) entries: u64,
     pub(crate) operations: u64,
+    /// Hosts that ask; the others only serve.
+    pub(crate) hosts: u32,
     pub(crate) seed: u64,
 }
 
@@ -86,6 +88,9 @@ impl Client<'_> {
     pub(crate) fn operations(&self, seat: Seat, repetition: u32) -> Vec<Op> {
         if self.mix == Mix::Load {
             return self.load(seat);
+        }
+        if seat.host >= self.hosts {
+            return Vec::new();
         }
         let lane = u64::from(self.table.lane(seat));
         let mut random = SplitMix64::of_lane(self.seed ^ u64::from(repetition) << 32, lane);

@@ -81,6 +81,11 @@ impl Table {
         self.buckets.bytes() + self.values.bytes()
     }
 
+    /// The lines that readers validate by themselves: buckets, and values that lie elsewhere.
+    pub fn validated(&self) -> [Lines; 2] {
+        [self.buckets.lines(), self.values.lines()]
+    }
+
     /// Whether several lanes of one host alone share it by atomic instructions on its buckets.
     #[inline(always)]
     pub(crate) fn is_alone(&self) -> bool {

@@ -1,8 +1,9 @@
 //! Values of several words: lines that each say which change wrote them.
 //!
 //! Word 0 of a line is a stamp, the other seven are the value. A writer stores the stamp before the
-//! words, a reader loads it after them: if it still is the stamp that the bucket's entry names, none
-//! of the words is newer, and the reader has observed the lines after the entry, so none is older.
+//! words, a reader loads it after them: if it still is the stamp that the bucket's entry names,
+//! none of the words is newer, and the reader has observed the lines after the entry, so none is
+//! older.
 
 use fabric::{Lines, Port, Slice};
 

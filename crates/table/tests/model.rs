@@ -217,7 +217,10 @@ fn small(sharing: Sharing, value_words: usize) -> Config {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(24)
+    })]
 
     #[test]
     fn one_host(steps in steps(1), lanes in 1..3u32) {

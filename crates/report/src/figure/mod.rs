@@ -7,6 +7,7 @@ mod chart;
 pub(crate) mod curve;
 mod dots;
 pub(crate) mod finding;
+mod hashtable;
 pub(crate) mod latency;
 mod matrix;
 mod page;
@@ -53,7 +54,7 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 12] = [
+const FIGURES: [(&str, Draw); 13] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
@@ -63,6 +64,7 @@ const FIGURES: [(&str, Draw); 12] = [
     ("barrier.svg", bounded::draw_barrier),
     ("atomic.svg", bounded::draw_atomic),
     ("sharing.svg", sharing::draw),
+    ("hashtable.svg", hashtable::draw),
     ("tier.svg", tier::draw),
     ("tier_truth.svg", tier::draw_truth),
     ("tier_skew.svg", tier::draw_skew),
