@@ -7,6 +7,8 @@
 //! The arguments: a graph's path, lanes, `workload:variant` pairs, repetitions, and perhaps sources
 //! of searches. One line a repetition: workload, variant, source, seconds.
 
+#![allow(clippy::print_stdout, reason = "an example talks")]
+
 use std::env;
 use std::os::fd::AsRawFd;
 
@@ -43,7 +45,10 @@ impl<L: Workload> Program for Timing<'_, L> {
                 barrier.wait(port).map_err(|gone| gone.to_string())?;
                 let outcome =
                     L::run(&worker, &self.layout, params).map_err(|gone| gone.to_string())?;
-                let time = outcome.series.iter().find(|series| series.metric == "time_ns");
+                let time = outcome
+                    .series
+                    .iter()
+                    .find(|series| series.metric == "time_ns");
                 times.extend(time.map(|series| series.samples[0]));
             }
             all.push(times);
@@ -52,7 +57,11 @@ impl<L: Workload> Program for Timing<'_, L> {
     }
 }
 
-fn time<L: Workload>(lanes: u32, params: &[L::Params], reps: u32) -> Result<Vec<Vec<f64>>, Failure> {
+fn time<L: Workload>(
+    lanes: u32,
+    params: &[L::Params],
+    reps: u32,
+) -> Result<Vec<Vec<f64>>, Failure> {
     let pod = Pod::new(1, lanes);
     let mut arena = Arena::new();
     let barrier = BarrierLayout::lay_out(&mut arena, "time.barrier", pod);

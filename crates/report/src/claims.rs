@@ -79,7 +79,10 @@ impl Claim {
             }
             Over::Ratio => {
                 let ratio = found[0][0].0 / found[1][0].0;
-                ((ratio, ratio), found.iter().map(|values| values[0].1).collect())
+                (
+                    (ratio, ratio),
+                    found.iter().map(|values| values[0].1).collect(),
+                )
             }
             Over::Each | Over::Range => self.spread(&found[0]),
         };

@@ -82,11 +82,15 @@ pub fn scalings(results: &Results) -> Vec<Scaling> {
         }
     }
     let scaling = |(label, pod): (Label, &str)| {
-        let here = rows.iter().filter(|row| row.label == label && row.pod == pod);
+        let here = rows
+            .iter()
+            .filter(|row| row.label == label && row.pod == pod);
         Scaling::of(label, pod, &here.copied().collect::<Vec<_>>())
     };
     let scalings = pods.into_iter().map(scaling);
-    scalings.filter(|scaling| !scaling.speedups.is_empty()).collect()
+    scalings
+        .filter(|scaling| !scaling.speedups.is_empty())
+        .collect()
 }
 
 /// What is alike in a run on one host and its counterpart on several.
@@ -108,9 +112,9 @@ impl Scaling {
         let times = rows.iter().filter(|row| row.metric == TIME);
         let several = times.clone().filter(|row| row.hosts > 1);
         let speedup = |row: &&Row| {
-            let alone = times.clone().find(|one| {
-                one.hosts == 1 && alike(one, row) && !is_disciplined(one)
-            });
+            let alone = times
+                .clone()
+                .find(|one| one.hosts == 1 && alike(one, row) && !is_disciplined(one));
             let barriers = rows.iter().find(|other| {
                 other.metric == BARRIERS && other.hosts == row.hosts && alike(other, row)
             });
@@ -146,7 +150,9 @@ impl Scaling {
 fn best(speedups: &[Speedup]) -> Vec<Best> {
     let most = speedups.iter().map(|one| one.hosts).max().unwrap_or(0);
     let of = |workload: &&str| {
-        let here = speedups.iter().filter(|one| one.workload == **workload && one.hosts == most);
+        let here = speedups
+            .iter()
+            .filter(|one| one.workload == **workload && one.hosts == most);
         let default = here.clone().next()?;
         let best = here.min_by(|a, b| a.ns.total_cmp(&b.ns))?;
         Some(Best {

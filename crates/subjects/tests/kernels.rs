@@ -9,16 +9,25 @@ const RUNS: u64 = 40;
 
 fn each(mut f: impl FnMut(&str, &mut check::Checker<'_>)) {
     for subject in subjects::kernels() {
-        subject.with(Options::default(), &mut |checker| f(&subject.name(), checker));
+        subject.with(Options::default(), &mut |checker| {
+            f(&subject.name(), checker)
+        });
     }
 }
 
 #[test]
 fn single_runs_find_nothing() {
     each(|name, checker| {
-        for strategy in [Strategy::Random, Strategy::Pct { depth: 3 }, Strategy::Swarm] {
+        for strategy in [
+            Strategy::Random,
+            Strategy::Pct { depth: 3 },
+            Strategy::Swarm,
+        ] {
             let report = checker.walk_randomly(strategy, RUNS, 1);
-            eprintln!("{name} {strategy:?}: {} ends {} steps", report.ends, report.steps);
+            eprintln!(
+                "{name} {strategy:?}: {} ends {} steps",
+                report.ends, report.steps
+            );
             assert_eq!(report.finding, None, "{name}, {strategy:?}");
             assert_eq!(report.ends as u64, RUNS, "{name}");
         }
@@ -28,9 +37,15 @@ fn single_runs_find_nothing() {
 #[test]
 fn what_is_left_out_is_missed() {
     each(|name, checker| {
-        let bounds = Bounds { states: 20_000, ..checker.bounds() };
+        let bounds = Bounds {
+            states: 20_000,
+            ..checker.bounds()
+        };
         let report = checker.check(bounds);
-        eprintln!("{name}: {} states {} ends {} steps {:?}", report.states, report.ends, report.steps, report.verdict);
+        eprintln!(
+            "{name}: {} states {} ends {} steps {:?}",
+            report.states, report.ends, report.steps, report.verdict
+        );
         assert_eq!(report.finding, None, "{name}");
         for twin in checker.omissions(bounds) {
             if !matches!(twin.fate, Fate::Caught(_)) {

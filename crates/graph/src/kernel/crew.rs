@@ -56,11 +56,7 @@ impl CrewLayout {
             chunks: arena.host_shared(format!("{name}.chunks"), APART * TURNS),
             sums: arena.host_shared(format!("{name}.sums"), APART * TURNS),
             lines: arena.per_host(&format!("{name}.sums"), pod.hosts, 2 * LINE_WORDS),
-            times: arena.per_host(
-                &format!("{name}.times"),
-                pod.hosts * pod.lanes,
-                PHASES + 1,
-            ),
+            times: arena.per_host(&format!("{name}.times"), pod.hosts * pod.lanes, PHASES + 1),
         }
     }
 }
@@ -81,10 +77,7 @@ pub(crate) struct Crew<'a, P> {
 
 impl<'a, P: HostAtomics> Crew<'a, P> {
     /// Lines all lanes up and starts the clock. Collective over the pod.
-    pub(crate) fn begin(
-        worker: &'a Worker<'a, P>,
-        layout: &'a CrewLayout,
-    ) -> Result<Self, Gone> {
+    pub(crate) fn begin(worker: &'a Worker<'a, P>, layout: &'a CrewLayout) -> Result<Self, Gone> {
         let port = worker.port();
         if worker.seat().leads_host() {
             port.aside(|port| {
@@ -208,7 +201,8 @@ impl<'a, P: HostAtomics> Crew<'a, P> {
         let set = self.rounds % TURNS * APART;
         for (index, &number) in mine.iter().enumerate() {
             if number > 0 {
-                self.port.fetch_add(self.layout.sums.at(set + index), number);
+                self.port
+                    .fetch_add(self.layout.sums.at(set + index), number);
             }
         }
         self.lanes_meet()?;

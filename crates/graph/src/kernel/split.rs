@@ -17,7 +17,7 @@ pub(crate) struct Split {
 impl Split {
     /// By arcs and vertices, so that every host has about as much to do. Every host comes to the
     /// same, from the frozen offsets.
-    pub(crate) fn by_work(offsets: impl View<u64>, hosts: u32) -> Self {
+    pub(crate) fn by_work(offsets: &impl View<u64>, hosts: u32) -> Self {
         let vertices = offsets.len() - 1;
         let work = |vertex: usize| offsets.get(vertex) + vertex as u64;
         let (all, hosts) = (work(vertices), u64::from(hosts));
@@ -30,7 +30,9 @@ impl Split {
                 ((first + GRAIN / 2) / GRAIN * GRAIN).min(vertices)
             }
         };
-        let ranges = (0..hosts).map(|host| bound(host)..bound(host + 1)).collect();
+        let ranges = (0..hosts)
+            .map(|host| bound(host)..bound(host + 1))
+            .collect();
         Self { ranges }
     }
 

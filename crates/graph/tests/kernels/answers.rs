@@ -6,7 +6,9 @@ use graph::GraphSource;
 use serde_json::Value;
 
 pub(crate) fn path(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "data", name].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "tests", "data", name]
+        .iter()
+        .collect()
 }
 
 pub(crate) fn source(name: &str) -> GraphSource {
@@ -45,10 +47,19 @@ pub(crate) fn expect_scores(answer: &Value, scores: &[f64], most: f64, what: &st
     for (pair, best) in top.iter().zip(best) {
         let (vertex, score) = (pair[0].as_u64().unwrap(), pair[1].as_f64().unwrap());
         let known = scores[vertex as usize];
-        assert!((score - known).abs() <= most, "{what}: {vertex}: {score}, not {known}");
+        assert!(
+            (score - known).abs() <= most,
+            "{what}: {vertex}: {score}, not {known}"
+        );
         // Of equal scores either may be named.
-        assert!((score - best).abs() <= most, "{what}: {vertex}: {score} is not {best}");
+        assert!(
+            (score - best).abs() <= most,
+            "{what}: {vertex}: {score} is not {best}"
+        );
     }
     let (sum, known): (f64, f64) = (answer["sum"].as_f64().unwrap(), scores.iter().sum());
-    assert!((sum - known).abs() <= most * scores.len() as f64, "{what}: {sum}, not {known}");
+    assert!(
+        (sum - known).abs() <= most * scores.len() as f64,
+        "{what}: {sum}, not {known}"
+    );
 }

@@ -22,7 +22,9 @@ const RELATIVE: f64 = 2e-5;
 /// Hosts and lanes, by substrate: what a debug build has time for.
 fn shapes() -> Vec<(On, u32, u32)> {
     let native = [(1, 1), (2, 1), (3, 1), (4, 1), (1, 2)];
-    let mut shapes: Vec<_> = native.map(|(hosts, lanes)| (On::Native, hosts, lanes)).into();
+    let mut shapes: Vec<_> = native
+        .map(|(hosts, lanes)| (On::Native, hosts, lanes))
+        .into();
     if cfg!(not(debug_assertions)) {
         shapes.extend((1..=4).map(|hosts| (On::Sim, hosts, 2)));
     }
@@ -54,7 +56,10 @@ fn debians_levels_are_those_that_are_known() {
                 };
                 for (on, hosts, lanes) in shapes() {
                     let found = answer::<Bfs>(on, hosts, lanes, &params);
-                    assert_eq!(&found["levels"], levels, "{params:?}, {on:?} {hosts} x {lanes}");
+                    assert_eq!(
+                        &found["levels"], levels,
+                        "{params:?}, {on:?} {hosts} x {lanes}"
+                    );
                 }
             }
         }
@@ -64,9 +69,10 @@ fn debians_levels_are_those_that_are_known() {
 #[test]
 fn debians_scores_are_those_that_are_known() {
     let known = json("debian12-depends.answers.json");
-    for (directed, name) in
-        [(true, "pagerank_directed_top"), (false, "pagerank_symmetric_top")]
-    {
+    for (directed, name) in [
+        (true, "pagerank_directed_top"),
+        (false, "pagerank_symmetric_top"),
+    ] {
         for variant in RankVariant::ALL {
             let params = rank::Params {
                 variant,
@@ -112,7 +118,10 @@ fn debians_triangles_are_those_that_are_known() {
         };
         for (on, hosts, lanes) in shapes() {
             let found = answer::<Triangles>(on, hosts, lanes, &params);
-            assert_eq!(found["triangles"], known["triangles"], "{params:?}, {on:?} {hosts} x {lanes}");
+            assert_eq!(
+                found["triangles"], known["triangles"],
+                "{params:?}, {on:?} {hosts} x {lanes}"
+            );
         }
     }
 }
@@ -159,7 +168,10 @@ fn kronecker_graphs_give_what_gapbs_finds() {
                     ..triangles::Params::default()
                 };
                 let found = answer::<Triangles>(on, hosts, lanes, &params);
-                assert_eq!(found["triangles"], known["triangles"], "{what}, {variant:?}");
+                assert_eq!(
+                    found["triangles"], known["triangles"],
+                    "{what}, {variant:?}"
+                );
             }
             for variant in SpmvVariant::ALL {
                 let params = rank::SpmvParams {

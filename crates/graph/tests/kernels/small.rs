@@ -14,8 +14,12 @@ const SHAPES: [(u32, u32); 6] = [(1, 1), (1, 3), (2, 1), (2, 2), (3, 1), (4, 2)]
 const ROUNDING: f64 = 2e-6;
 
 /// Name, whether directed.
-const GRAPHS: [(&str, bool); 4] =
-    [("tiny_dir", true), ("kron6", false), ("unif10", false), ("kron10", false)];
+const GRAPHS: [(&str, bool); 4] = [
+    ("tiny_dir", true),
+    ("kron6", false),
+    ("unif10", false),
+    ("kron10", false),
+];
 
 fn everywhere(mut run: impl FnMut(On, u32, u32)) {
     for (hosts, lanes) in SHAPES {
@@ -37,7 +41,10 @@ fn searches(name: &str, directed: bool, variant: bfs::Variant) {
         everywhere(|on, hosts, lanes| {
             let found = answer::<Bfs>(on, hosts, lanes, &params);
             let expected = serde_json::to_value(levels(depths)).unwrap();
-            assert_eq!(found["levels"], expected, "{params:?}, {on:?} {hosts} x {lanes}");
+            assert_eq!(
+                found["levels"], expected,
+                "{params:?}, {on:?} {hosts} x {lanes}"
+            );
         });
     }
 }
@@ -72,7 +79,10 @@ fn expect_rank(found: &Value, name: &str, held: f64, what: &str) {
         known["iters"].as_i64().unwrap(),
     );
     let most = i64::from(held > 0.0);
-    assert!((steps - expected).abs() <= most, "{what}: {steps} steps, not {expected}");
+    assert!(
+        (steps - expected).abs() <= most,
+        "{what}: {steps} steps, not {expected}"
+    );
     expect_scores(found, &numbers(&known["scores"]), ROUNDING + held, what);
 }
 
@@ -87,10 +97,19 @@ fn scores_are_those_that_are_known() {
                 ..rank::Params::default()
             };
             // One step more or less moves them by up to the tolerance.
-            let held = if variant == RankVariant::Residual { params.tolerance } else { 0.0 };
+            let held = if variant == RankVariant::Residual {
+                params.tolerance
+            } else {
+                0.0
+            };
             everywhere(|on, hosts, lanes| {
                 let found = answer::<PageRank>(on, hosts, lanes, &params);
-                expect_rank(&found, name, held, &format!("{params:?}, {on:?} {hosts} x {lanes}"));
+                expect_rank(
+                    &found,
+                    name,
+                    held,
+                    &format!("{params:?}, {on:?} {hosts} x {lanes}"),
+                );
             });
         }
     }
@@ -99,9 +118,11 @@ fn scores_are_those_that_are_known() {
 #[test]
 fn products_give_the_scores_that_are_known() {
     for (name, directed) in GRAPHS {
-        for (variant, tile_columns) in
-            [(SpmvVariant::Rows, 64), (SpmvVariant::Tiled, 192), (SpmvVariant::Tiled, 65_536)]
-        {
+        for (variant, tile_columns) in [
+            (SpmvVariant::Rows, 64),
+            (SpmvVariant::Tiled, 192),
+            (SpmvVariant::Tiled, 65_536),
+        ] {
             let params = rank::SpmvParams {
                 variant,
                 tile_columns,
@@ -111,7 +132,12 @@ fn products_give_the_scores_that_are_known() {
             };
             everywhere(|on, hosts, lanes| {
                 let found = answer::<Spmv>(on, hosts, lanes, &params);
-                expect_rank(&found, name, 0.0, &format!("{params:?}, {on:?} {hosts} x {lanes}"));
+                expect_rank(
+                    &found,
+                    name,
+                    0.0,
+                    &format!("{params:?}, {on:?} {hosts} x {lanes}"),
+                );
             });
         }
     }
@@ -130,7 +156,10 @@ fn triangles_are_those_that_are_known() {
             };
             everywhere(|on, hosts, lanes| {
                 let found = answer::<Triangles>(on, hosts, lanes, &params);
-                assert_eq!(&found["triangles"], known, "{params:?}, {on:?} {hosts} x {lanes}");
+                assert_eq!(
+                    &found["triangles"], known,
+                    "{params:?}, {on:?} {hosts} x {lanes}"
+                );
             });
         }
     }

@@ -66,7 +66,10 @@ where
         On::Native => common::on_native(pod, &arena, &trial),
     };
     let (outcome, verified) = &outs[0];
-    let time = outcome.series.iter().find(|series| series.metric == "time_ns");
+    let time = outcome
+        .series
+        .iter()
+        .find(|series| series.metric == "time_ns");
     assert!(time.unwrap().samples[0] > 0.0, "{params:?}");
     match verified {
         Verified::Answer(answer) => answer.clone(),

@@ -29,7 +29,7 @@ use crate::region::{FrozenCsr, RegionGraph};
 use crate::source::GraphSource;
 use search::Search;
 
-pub(crate) use search::{Layout as Tree, NONE};
+pub(crate) use search::{NONE, Tree};
 
 /// How hosts tell each other what they reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,9 +115,9 @@ impl Layout {
         let offsets = self.graph.csr().outgoing().offsets();
         params.source.unwrap_or_else(|| {
             let degrees = offsets.windows(2).map(|bounds| bounds[1] - bounds[0]);
-            let best = degrees.enumerate().reduce(|best, next| {
-                if next.1 > best.1 { next } else { best }
-            });
+            let best = degrees
+                .enumerate()
+                .reduce(|best, next| if next.1 > best.1 { next } else { best });
             best.map_or(0, |(vertex, _)| vertex as u32)
         })
     }
@@ -179,6 +179,8 @@ impl Workload for Bfs {
         let (csr, source) = (layout.graph.csr(), layout.source(params));
         let parents = verify::read(worker.port(), layout.tree.parents);
         let levels = verify::tree(csr, source, &parents)?;
-        Ok(Verified::Answer(json!({"levels": levels, "source": source})))
+        Ok(Verified::Answer(
+            json!({"levels": levels, "source": source}),
+        ))
     }
 }

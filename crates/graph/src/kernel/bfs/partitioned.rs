@@ -77,8 +77,7 @@ impl<P: HostAtomics> Search<'_, P> {
     fn section(&self, receiver: usize) -> usize {
         let lanes = self.crew.pod().lanes as usize;
         // Owners' vertices start at multiples of 64.
-        self.split.of(receiver).start.next_multiple_of(PER_LINE)
-            + receiver * (lanes + 1) * PER_LINE
+        self.split.of(receiver).start.next_multiple_of(PER_LINE) + receiver * (lanes + 1) * PER_LINE
     }
 
     pub(super) fn run_partitioned(&mut self, source: usize) -> Result<(), Gone> {

@@ -28,7 +28,7 @@ impl<P: HostAtomics> Rank<'_, P> {
             let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
             while let Some(chunk) = self.crew.next(&mine, grain)? {
                 for vertex in chunk {
-                    let sum = gather(self.port, x, self.targets, self.row(vertex));
+                    let sum = gather(self.port, x, &self.targets, self.row(vertex));
                     change += f64::from(self.update(vertex, sum).1);
                 }
                 self.crew.took(Phase::Compute);
@@ -83,7 +83,8 @@ impl<P: HostAtomics> Rank<'_, P> {
         let (x, scores) = (self.layout.contributions[0], self.layout.scores);
         for vertex in self.crew.share(&self.mine, 64) {
             let score = self.port.load_overlapped(scores.at(vertex));
-            self.port.store(x.at(vertex), self.contribution(vertex, score));
+            self.port
+                .store(x.at(vertex), self.contribution(vertex, score));
         }
         self.crew.took(Phase::Compute);
     }
@@ -95,9 +96,8 @@ impl<P: HostAtomics> Rank<'_, P> {
         let (from, to) = (offsets.get(mine.start), offsets.get(mine.end));
         let bound = |lane: usize| {
             let wanted = from + (to - from) * lane as u64 / lanes as u64;
-            let first = crate::kernel::split::first_of(mine.clone(), |row| {
-                offsets.get(row) >= wanted
-            });
+            let first =
+                crate::kernel::split::first_of(mine.clone(), |row| offsets.get(row) >= wanted);
             let first = if lane == lanes { mine.end } else { first };
             // Scores of two lanes in a line are right: they share a cache. Apart is faster.
             first.next_multiple_of(64).min(mine.end)
@@ -140,7 +140,7 @@ impl<P: HostAtomics> Rank<'_, P> {
                 let sum = gather(
                     self.port,
                     self.layout.contributions[0],
-                    self.targets,
+                    &self.targets,
                     at..next,
                 );
                 sums.set(row - rows.start, sums.get(row - rows.start) + sum);

@@ -30,7 +30,11 @@ impl Partials {
 
 impl<P: HostAtomics> Rank<'_, P> {
     fn partials(&self, host: usize) -> Slice<f32> {
-        self.layout.partials.as_ref().expect("this variant laid them out").0[host]
+        self.layout
+            .partials
+            .as_ref()
+            .expect("this variant laid them out")
+            .0[host]
     }
 
     pub(super) fn run_push(&mut self) -> Result<(), Gone> {
@@ -64,7 +68,7 @@ impl<P: HostAtomics> Rank<'_, P> {
         while let Some(chunk) = self.crew.next(&all, grain)? {
             for vertex in chunk.clone() {
                 let part = self.part(self.row(vertex), &mine);
-                let sum = gather(self.port, gives, self.targets, part);
+                let sum = gather(self.port, gives, &self.targets, part);
                 self.port.store(sums.at(vertex), sum);
             }
             self.crew.took(Phase::Compute);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 
 use super::pagerank::check;
-use super::step::{Ask, Layout as Arrays, Needs, Rank};
+use super::step::{Arrays, Ask, Needs, Rank};
 use crate::kernel::crew::Crew;
 use crate::kernel::split::Split;
 use crate::region::{FrozenCsr, RegionGraph};
@@ -104,7 +104,8 @@ pub(crate) fn compute<P: HostAtomics>(
 
 impl Workload for Spmv {
     const NAME: &'static str = "spmv";
-    const ABOUT: &'static str = "PageRank as products of matrix and vector, over a graph in the pool";
+    const ABOUT: &'static str =
+        "PageRank as products of matrix and vector, over a graph in the pool";
     type Params = Params;
     type Layout = Layout;
 

@@ -48,7 +48,7 @@ pub(crate) enum Needs {
 
 /// Where the words of a PageRank lie.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct Arrays {
     pub(crate) crew: CrewLayout,
     /// `[V]`: each line is written by the host that owns its vertices.
     pub(crate) scores: Slice<f32>,
@@ -60,7 +60,7 @@ pub(crate) struct Layout {
     done: Slice<u64>,
 }
 
-impl Layout {
+impl Arrays {
     pub(crate) fn lay_out(arena: &mut Arena, pod: Pod, vertices: usize, needs: Needs) -> Self {
         let array = |arena: &mut Arena, name: &str, len| arena.per_host(name, 1, len)[0];
         let second = if needs == Needs::Two { vertices } else { 0 };
@@ -71,8 +71,7 @@ impl Layout {
                 array(arena, "rank.contributions.even", vertices),
                 array(arena, "rank.contributions.odd", second),
             ],
-            partials: (needs == Needs::Partials)
-                .then(|| Partials::lay_out(arena, pod, vertices)),
+            partials: (needs == Needs::Partials).then(|| Partials::lay_out(arena, pod, vertices)),
             changes: (needs == Needs::Changes).then(|| Changes::lay_out(arena, pod, vertices)),
             done: arena.per_host("rank.done", 1, 3)[0],
         }
@@ -96,14 +95,22 @@ impl Layout {
         // A step moves the scores by at most `damping` times what the last one did, since columns
         // sum up to at most 1; where lines were held back, by that of what was, besides. The rest is
         // single precision: errors of additions to a sum, which grow with the root of their number.
-        let terms = graph.csr().incoming().rows().map(<[u32]>::len).max().unwrap_or(0);
+        let terms = graph
+            .csr()
+            .incoming()
+            .rows()
+            .map(<[u32]>::len)
+            .max()
+            .unwrap_or(0);
         let rounding = f64::from(f32::EPSILON) * (4.0 + (terms as f64 / 4.0).sqrt());
         let held = match self.changes {
             Some(_) => Changes::SHARE * before,
             None => 0.0,
         };
         let most = ask.damping * (change + held) + rounding;
-        if !(residual <= most) {
+        // So that a residual that is no number is refused as well.
+        let within = residual <= most;
+        if !within {
             return Err(Mismatch {
                 what: format!("what a step in double precision changes after {steps}"),
                 expected: format!("at most {most:e}"),
@@ -128,7 +135,7 @@ impl Layout {
 pub(super) struct Rank<'a, P: HostAtomics + 'a> {
     pub(super) crew: Crew<'a, P>,
     pub(super) port: &'a P,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a Arrays,
     pub(super) graph: FrozenCsr,
     pub(super) split: Split,
     pub(super) mine: Range<usize>,
@@ -146,14 +153,14 @@ pub(super) struct Rank<'a, P: HostAtomics + 'a> {
 impl<'a, P: HostAtomics> Rank<'a, P> {
     pub(super) fn new(
         crew: Crew<'a, P>,
-        layout: &'a Layout,
+        layout: &'a Arrays,
         graph: FrozenCsr,
         split: Option<Split>,
         ask: Ask,
     ) -> Self {
         let (port, host) = (crew.port(), crew.host());
         let offsets = port.view(graph.incoming.offsets);
-        let split = split.unwrap_or_else(|| Split::by_work(offsets, crew.pod().hosts));
+        let split = split.unwrap_or_else(|| Split::by_work(&offsets, crew.pod().hosts));
         Self {
             port,
             layout,
@@ -297,7 +304,7 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
 pub(super) fn gather<P: Port>(
     port: &P,
     array: Slice<f32>,
-    targets: impl View<u32>,
+    targets: &impl View<u32>,
     part: Range<usize>,
 ) -> f32 {
     let word = |at: usize| port.load_overlapped(array.at(targets.get(at) as usize));

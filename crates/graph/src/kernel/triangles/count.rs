@@ -80,11 +80,7 @@ impl<'a, P: HostAtomics> Counting<'a, P> {
     }
 
     /// From the pool's counter; in a pod of one host, from the host's own.
-    fn next_batch(
-        &self,
-        all: &Range<usize>,
-        batch: usize,
-    ) -> Result<Option<Range<usize>>, Gone> {
+    fn next_batch(&self, all: &Range<usize>, batch: usize) -> Result<Option<Range<usize>>, Gone> {
         let Some(batches) = &self.layout.batches else {
             return self.crew.next(all, CHUNK);
         };

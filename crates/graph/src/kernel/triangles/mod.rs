@@ -98,8 +98,7 @@ impl Rows {
         Self {
             crew: CrewLayout::lay_out(arena, "triangles.crew", pod),
             ordered: Ordered::lay_out(arena, pod, vertices, arcs),
-            batches: shared
-                .then(|| LockedAtomic::lay_out(arena, "triangles.batches", &options)),
+            batches: shared.then(|| LockedAtomic::lay_out(arena, "triangles.batches", &options)),
             total: arena.per_host("triangles.total", 1, 1)[0],
         }
     }
@@ -172,9 +171,11 @@ impl Workload for Triangles {
 
     fn check(_: Pod, params: &Params) -> Result<(), String> {
         if params.directed {
-            return Err("directed = true: triangles are those of an undirected graph; use \
+            return Err(
+                "directed = true: triangles are those of an undirected graph; use \
                         directed = false, which takes every edge both ways"
-                .into());
+                    .into(),
+            );
         }
         Ok(())
     }
