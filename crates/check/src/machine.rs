@@ -180,7 +180,9 @@ impl<'l> Machine<'l> {
             }
             Move::GoOn { lane, answer } => {
                 self.note(state, lane, |_| go_on(answer));
-                state.delays.retain(|(delayed, _)| *delayed as usize != lane);
+                state
+                    .delays
+                    .retain(|(delayed, _)| *delayed as usize != lane);
                 let at = &mut state.lanes[lane];
                 at.again = self.hoists && answer == GO_ON;
                 at.node = self.script.child(lane, at.node, answer);

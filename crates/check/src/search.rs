@@ -271,10 +271,7 @@ impl Search<'_, '_, '_> {
             if index >= certain && self.bounds.environment.is_some() {
                 cost.environment += 1;
             }
-            if self.bounds.preemptions.is_some()
-                && stays.is_none()
-                && preempts(at, moves, chosen)
-            {
+            if self.bounds.preemptions.is_some() && stays.is_none() && preempts(at, moves, chosen) {
                 cost.preemptions += 1;
             }
             if !cost.within(&self.bounds) {

@@ -79,7 +79,11 @@ impl Machine<'_> {
             });
             let before = moving.fold(0, |mask, other| mask | 1 << other);
             // A drain of its buffer brings a lane here again.
-            if !state.delays.iter().any(|(delayed, _)| *delayed as usize == lane) {
+            if !state
+                .delays
+                .iter()
+                .any(|(delayed, _)| *delayed as usize == lane)
+            {
                 state.delays.push((lane as u32, before));
                 state.delays.sort_unstable();
             }

@@ -3,9 +3,9 @@
 use check::{Bounds, Checkable, Options, WriteMode};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use subjects::mail::Mail;
 use subjects::Setting;
 use subjects::lock::{OfPeterson, Section};
+use subjects::mail::Mail;
 
 fn steps(subject: &dyn Checkable, options: Options, bounds: Bounds) -> u64 {
     let mut steps = 0;

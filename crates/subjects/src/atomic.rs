@@ -122,7 +122,8 @@ impl<A: Atomic64> Subject for Operations<A> {
     }
 
     fn validated(&self) -> Vec<Lines> {
-        self.setting.registers(&self.arena, "atomic", u32::from(A::SERVED))
+        self.setting
+            .registers(&self.arena, "atomic", u32::from(A::SERVED))
     }
 
     fn bounds(&self) -> Bounds {
@@ -142,11 +143,16 @@ impl<A: Atomic64> Subject for Operations<A> {
     }
 
     fn has_twins(&self) -> bool {
-        self.setting.rounds > 1 && self.expects.is_empty()
+        self.setting.has_twins() && self.expects.is_empty()
     }
 
     fn judge(&self, end: &check::End<'_, Self::Out>) -> Result<(), Violation> {
-        let told: Vec<&Told> = end.outs.iter().flatten().flat_map(|out| out.iter()).collect();
+        let told: Vec<&Told> = end
+            .outs
+            .iter()
+            .flatten()
+            .flat_map(|out| out.iter())
+            .collect();
         if !A::can(Rmw::Swap(0)) {
             return self.judge_sums(&told);
         }

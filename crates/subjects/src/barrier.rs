@@ -105,7 +105,7 @@ impl<B: HostBarrier> Subject for Epoch<B> {
     }
 
     fn has_twins(&self) -> bool {
-        self.setting.rounds > 1 && self.expects.is_empty()
+        self.setting.has_twins() && self.expects.is_empty()
     }
 
     fn verdict(&self, _: Seat, out: &Self::Out) -> Result<(), Violation> {

@@ -193,7 +193,7 @@ impl<G: Gate> Subject for Section<G> {
     }
 
     fn has_twins(&self) -> bool {
-        self.setting.rounds > 1 && self.expects.is_empty()
+        self.setting.has_twins() && self.expects.is_empty()
     }
 
     fn judge(&self, end: &check::End<'_, Self::Out>) -> Result<(), Violation> {

@@ -55,7 +55,11 @@ impl Program for Broadcast {
 
 impl Subject for Broadcast {
     fn name(&self) -> String {
-        let what = if self.setting.hosts > 2 { "-broadcast" } else { "" };
+        let what = if self.setting.hosts > 2 {
+            "-broadcast"
+        } else {
+            ""
+        };
         format!("ring{what}{}", self.setting.suffix())
     }
 
@@ -77,6 +81,10 @@ impl Subject for Broadcast {
 
     fn rounds(&self) -> u32 {
         self.setting.rounds as u32
+    }
+
+    fn has_twins(&self) -> bool {
+        self.setting.has_twins()
     }
 
     fn verdict(&self, seat: Seat, out: &Self::Out) -> Result<(), Violation> {
@@ -152,6 +160,10 @@ impl Subject for ManyToOne {
 
     fn rounds(&self) -> u32 {
         self.setting.rounds as u32
+    }
+
+    fn has_twins(&self) -> bool {
+        self.setting.has_twins()
     }
 
     fn verdict(&self, seat: Seat, out: &Self::Out) -> Result<(), Violation> {

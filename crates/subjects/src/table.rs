@@ -62,16 +62,25 @@ fn messages(all: &mut List) {
         hosts: 3,
         ..Setting::TWICE
     };
-    all.push(Box::new(ring::Broadcast::new(Setting { rounds: 3, ..three_hosts })));
+    all.push(Box::new(ring::Broadcast::new(Setting {
+        rounds: 3,
+        ..three_hosts
+    })));
     all.push(Box::new(ring::ManyToOne::new(three_hosts)));
 }
 
 fn barriers(all: &mut List) {
     fn each<B: HostBarrier + 'static>(all: &mut List, name: &'static str) {
         all.push(Box::new(barrier::Epoch::<B>::new(name, Setting::TWICE)));
-        all.push(Box::new(barrier::Epoch::<B>::new(name, Setting::TWICE.posted())));
+        all.push(Box::new(barrier::Epoch::<B>::new(
+            name,
+            Setting::TWICE.posted(),
+        )));
         for hosts in 3..=4 {
-            all.push(Box::new(barrier::Epoch::<B>::new(name, Setting::once(hosts))));
+            all.push(Box::new(barrier::Epoch::<B>::new(
+                name,
+                Setting::once(hosts),
+            )));
         }
     }
     each::<AllToAll>(all, "all-to-all");
@@ -84,13 +93,19 @@ fn barriers(all: &mut List) {
         hosts: 1,
         ..Setting::TWICE.lanes(2)
     };
-    all.push(Box::new(barrier::Epoch::<AllToAll>::new("two-level", two_lanes)));
+    all.push(Box::new(barrier::Epoch::<AllToAll>::new(
+        "two-level",
+        two_lanes,
+    )));
     let both = Setting::TWICE.lanes(2);
     all.push(Box::new(barrier::Epoch::<AllToAll>::new("two-level", both)));
     type Hardware = barrier::Epoch<HardwareBarrier>;
     let wrong = Hardware::new("hardware", Setting::TWICE).expecting(&[Kind::HostAtomic]);
     all.push(Box::new(wrong));
-    all.push(Box::new(Hardware::new("hardware", Setting::TWICE.coherent())));
+    all.push(Box::new(Hardware::new(
+        "hardware",
+        Setting::TWICE.coherent(),
+    )));
 }
 
 /// A lock whose members write one register and then decide by another.
@@ -107,7 +122,10 @@ fn register_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
 /// hosts that die.
 fn other_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
     all.push(Box::new(Section::<Of<L>>::new(name, Setting::TWICE)));
-    all.push(Box::new(Section::<Of<L>>::new(name, Setting::TWICE.posted())));
+    all.push(Box::new(Section::<Of<L>>::new(
+        name,
+        Setting::TWICE.posted(),
+    )));
     for hosts in 3..=4 {
         all.push(Box::new(Section::<Of<L>>::new(name, Setting::once(hosts))));
     }
@@ -116,8 +134,14 @@ fn other_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
 }
 
 fn special_locks(all: &mut List) {
-    all.push(Box::new(Section::<OfPeterson>::new("peterson", Setting::TWICE)));
-    all.push(Box::new(Section::<OfPeterson>::new("peterson", Setting::TWICE.posted())));
+    all.push(Box::new(Section::<OfPeterson>::new(
+        "peterson",
+        Setting::TWICE,
+    )));
+    all.push(Box::new(Section::<OfPeterson>::new(
+        "peterson",
+        Setting::TWICE.posted(),
+    )));
     let fischer = || Section::<Of<Fischer>>::new("fischer", Setting::TWICE);
     all.push(Box::new(fischer().expecting(&[Kind::MutualExclusion])));
     all.push(Box::new(fischer().with_bounded_delays()));
@@ -132,7 +156,10 @@ fn special_locks(all: &mut List) {
 fn hardware_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
     let wrong = Section::<Of<L>>::new(name, Setting::TWICE).expecting(&[Kind::HostAtomic]);
     all.push(Box::new(wrong));
-    all.push(Box::new(Section::<Of<L>>::new(name, Setting::TWICE.coherent())));
+    all.push(Box::new(Section::<Of<L>>::new(
+        name,
+        Setting::TWICE.coherent(),
+    )));
     let one_host = Setting {
         hosts: 1,
         ..Setting::TWICE.lanes(2)
@@ -143,8 +170,14 @@ fn hardware_lock<L: Lock + 'static>(all: &mut List, name: &'static str) {
 fn atomics(all: &mut List) {
     fn each<A: Atomic64 + 'static>(all: &mut List, name: &'static str) {
         all.push(Box::new(atomic::Operations::<A>::new(name, Setting::TWICE)));
-        all.push(Box::new(atomic::Operations::<A>::new(name, Setting::TWICE.posted())));
-        all.push(Box::new(atomic::Operations::<A>::new(name, Setting::once(3))));
+        all.push(Box::new(atomic::Operations::<A>::new(
+            name,
+            Setting::TWICE.posted(),
+        )));
+        all.push(Box::new(atomic::Operations::<A>::new(
+            name,
+            Setting::once(3),
+        )));
     }
     each::<ServerAtomic>(all, "server");
     each::<CombiningAtomic>(all, "combining");
@@ -153,5 +186,8 @@ fn atomics(all: &mut List) {
     type Hardware = atomic::Operations<HardwareAtomic>;
     let wrong = Hardware::new("hardware", Setting::TWICE).expecting(&[Kind::HostAtomic]);
     all.push(Box::new(wrong));
-    all.push(Box::new(Hardware::new("hardware", Setting::TWICE.coherent())));
+    all.push(Box::new(Hardware::new(
+        "hardware",
+        Setting::TWICE.coherent(),
+    )));
 }

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use check::{Bounds, Checkable, Checker, Edits, Insertion, Options, Recipe, Verdict, WriteMode};
-use subjects::record::Record;
 use subjects::Setting;
 use subjects::lock::{OfPeterson, Section};
+use subjects::record::Record;
 
 /// Waits on this: everything that the memory may do, of every placement.
 fn placements(checker: &mut Checker<'_>) -> Vec<Vec<Insertion>> {

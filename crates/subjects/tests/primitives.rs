@@ -192,10 +192,14 @@ fn what_must_be_found_is_found_and_nothing_else() {
 #[test]
 fn every_name_of_sync_is_checked() {
     let names: Vec<String> = subjects::all().iter().map(|it| it.name()).collect();
-    let locks = sync::lock::Algorithm::ALL.iter().map(|it| format!("lock/{it}"));
+    let locks = sync::lock::Algorithm::ALL
+        .iter()
+        .map(|it| format!("lock/{it}"));
     let barriers = sync::barrier::BarrierAlgorithm::ALL.iter();
     let barriers = barriers.map(|it| format!("barrier/{it}"));
-    let atomics = sync::atomic::Via::ALL.iter().map(|it| format!("atomic/{it}"));
+    let atomics = sync::atomic::Via::ALL
+        .iter()
+        .map(|it| format!("atomic/{it}"));
     for name in locks.chain(barriers).chain(atomics) {
         assert!(names.contains(&name), "{name} is not checked");
     }

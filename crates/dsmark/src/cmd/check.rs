@@ -110,11 +110,16 @@ fn unknown(name: &str) -> Failure {
     let subjects = everything().into_iter().map(|subject| subject.name());
     let tests = check::litmus::all();
     let known: Vec<String> = subjects.chain(tests.iter().map(full_name)).collect();
-    let bare = known.iter().filter_map(|name| Some(name.split_once('/')?.1));
+    let bare = known
+        .iter()
+        .filter_map(|name| Some(name.split_once('/')?.1));
     let near = fabric::nearest(name, known.iter().map(String::as_str).chain(bare));
     let groups: BTreeSet<&str> = known
         .iter()
-        .map(|name| name.split_once('/').map_or(name.as_str(), |(group, _)| group))
+        .map(|name| {
+            name.split_once('/')
+                .map_or(name.as_str(), |(group, _)| group)
+        })
         .collect();
     let groups: Vec<&str> = groups.into_iter().collect();
     Failure::usage(format!(

@@ -79,7 +79,8 @@ impl<L: Lock> Subject for Timed<L> {
     }
 
     fn validated(&self) -> Vec<Lines> {
-        self.setting.registers(&self.arena, "lock", u32::from(L::SERVED))
+        self.setting
+            .registers(&self.arena, "lock", u32::from(L::SERVED))
     }
 
     fn bounds(&self) -> Bounds {
