@@ -184,10 +184,10 @@ pub(crate) struct Layout {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Names, or beginnings of names: `lock`, `litmus/sb`, `zoo`
+    /// Names, or beginnings of names: `lock`, `bakery`, `litmus/sb`, `zoo`
     pub(crate) names: Vec<String>,
     /// States that one search visits at most
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 300_000)]
     pub(crate) budget: usize,
     /// Where random runs start from; they follow where the states are too many
     #[arg(long, value_name = "S", default_value_t = 1)]
