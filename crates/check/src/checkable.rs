@@ -11,7 +11,7 @@ pub trait Checkable {
     /// Hosts of its pod.
     fn hosts(&self) -> u32;
     /// What must be found, if anything: see [`Subject::expects`].
-    fn expects(&self) -> Option<Kind>;
+    fn expects(&self) -> Vec<Kind>;
     /// Whether its twins are to be tried: see [`Subject::has_twins`].
     fn has_twins(&self) -> bool;
     /// Calls `f` with a checker that has learned nothing yet.
@@ -27,7 +27,7 @@ impl<S: Subject> Checkable for S {
         self.shape().hosts
     }
 
-    fn expects(&self) -> Option<Kind> {
+    fn expects(&self) -> Vec<Kind> {
         Subject::expects(self)
     }
 

@@ -24,8 +24,8 @@ pub struct Record {
     pub steps: u64,
     /// Runs by chance besides the search, where the states were too many.
     pub runs: u64,
-    /// The finding that this program is there to show; any other verdict is a failure.
-    pub expected: Option<Kind>,
+    /// The findings of which this program is there to show one; any other verdict is a failure.
+    pub expected: Vec<Kind>,
     /// States visited.
     pub states: usize,
     /// Twins with one operation left out.
@@ -38,7 +38,7 @@ pub struct Record {
 
 impl Record {
     /// Of a report, without twins.
-    pub fn new(name: String, hosts: u32, expected: Option<Kind>, report: Report) -> Self {
+    pub fn new(name: String, hosts: u32, expected: Vec<Kind>, report: Report) -> Self {
         Self {
             name,
             verdict: report.verdict,
@@ -57,9 +57,10 @@ impl Record {
 
     /// Whether it is as it should be: nothing is wrong, or what was to be found was found.
     pub fn is_as_expected(&self) -> bool {
-        match self.expected {
-            None => self.verdict != Verdict::Fail,
-            Some(kind) => self.finding.as_ref().is_some_and(|it| it.kind == kind),
+        if self.expected.is_empty() {
+            return self.verdict != Verdict::Fail;
         }
+        let mut found = self.finding.iter();
+        found.any(|finding| self.expected.contains(&finding.kind))
     }
 }

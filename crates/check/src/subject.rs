@@ -88,9 +88,10 @@ pub trait Subject: Program<Out: PartialEq> {
         false
     }
 
-    /// What must be found: of a program that is wrong on its pod, and is there to show it.
-    fn expects(&self) -> Option<Kind> {
-        None
+    /// What must be found, one of these: of a program that is wrong on its pod, and is there to
+    /// show it.
+    fn expects(&self) -> Vec<Kind> {
+        Vec::new()
     }
 
     /// Whether each maintenance operation is to be left out in turn. Not of a larger variant of a

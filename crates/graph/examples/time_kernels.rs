@@ -7,6 +7,8 @@
 //! The arguments: a graph's path, lanes, `workload:variant` pairs, repetitions, and perhaps sources
 //! of searches. One line a repetition: workload, variant, source, seconds.
 
+#![allow(clippy::print_stdout, reason = "an example talks")]
+
 use std::env;
 use std::os::fd::AsRawFd;
 

@@ -70,8 +70,11 @@ pub struct Best {
 
 /// How each pod's kernels scale; empty where none was run on one host and on several.
 pub fn scalings(results: &Results) -> Vec<Scaling> {
-    let of_kernels = |row: &&Row| KERNELS.contains(&row.workload.as_str()) && row.host.is_none();
-    let rows: Vec<&Row> = results.rows.iter().filter(of_kernels).collect();
+    // The pod's rows; a pod of one host has those of the host alone.
+    let of_pod = |row: &&Row| row.lane.is_none() && (row.host.is_none() || row.hosts == 1);
+    let kernels = |row: &&Row| KERNELS.contains(&row.workload.as_str());
+    let rows = results.rows.iter().filter(of_pod).filter(kernels);
+    let rows: Vec<&Row> = rows.collect();
     let mut pods: Vec<(Label, &str)> = Vec::new();
     for row in &rows {
         if !pods.contains(&(row.label, &row.pod)) {

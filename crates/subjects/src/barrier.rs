@@ -19,7 +19,7 @@ pub struct Epoch<B> {
     layout: BarrierLayout<B>,
     words: Vec<Slice<u64>>,
     setting: Setting,
-    expects: Option<Kind>,
+    expects: Vec<Kind>,
 }
 
 impl<B: HostBarrier> Epoch<B> {
@@ -32,15 +32,15 @@ impl<B: HostBarrier> Epoch<B> {
             words: arena.per_host("word", setting.hosts, 1),
             arena,
             setting,
-            expects: None,
+            expects: Vec::new(),
         }
     }
 
-    /// It must fail this way.
+    /// It must fail in one of these ways.
     #[must_use]
-    pub fn expecting(self, kind: Kind) -> Self {
+    pub fn expecting(self, kinds: &[Kind]) -> Self {
         Self {
-            expects: Some(kind),
+            expects: kinds.to_vec(),
             ..self
         }
     }
@@ -100,12 +100,12 @@ impl<B: HostBarrier> Subject for Epoch<B> {
         self.setting.rounds as u32
     }
 
-    fn expects(&self) -> Option<Kind> {
-        self.expects
+    fn expects(&self) -> Vec<Kind> {
+        self.expects.clone()
     }
 
     fn has_twins(&self) -> bool {
-        self.setting.rounds > 1 && self.expects.is_none()
+        self.setting.has_twins() && self.expects.is_empty()
     }
 
     fn verdict(&self, _: Seat, out: &Self::Out) -> Result<(), Violation> {

@@ -54,7 +54,7 @@ pub struct Section<G> {
     gate: G,
     counter: Ptr<u64>,
     setting: Setting,
-    expects: Option<Kind>,
+    expects: Vec<Kind>,
     time: Time,
 }
 
@@ -77,16 +77,16 @@ impl<G: Gate> Section<G> {
             counter: arena.per_host("counter", 1, 1)[0].start(),
             arena,
             setting,
-            expects: None,
+            expects: Vec::new(),
             time: Time::Free,
         }
     }
 
-    /// It must fail this way.
+    /// It must fail in one of these ways.
     #[must_use]
-    pub fn expecting(self, kind: Kind) -> Self {
+    pub fn expecting(self, kinds: &[Kind]) -> Self {
         Self {
-            expects: Some(kind),
+            expects: kinds.to_vec(),
             ..self
         }
     }
@@ -188,12 +188,12 @@ impl<G: Gate> Subject for Section<G> {
         self.time == Time::Bounded
     }
 
-    fn expects(&self) -> Option<Kind> {
-        self.expects
+    fn expects(&self) -> Vec<Kind> {
+        self.expects.clone()
     }
 
     fn has_twins(&self) -> bool {
-        self.setting.rounds > 1 && self.expects.is_none()
+        self.setting.has_twins() && self.expects.is_empty()
     }
 
     fn judge(&self, end: &check::End<'_, Self::Out>) -> Result<(), Violation> {

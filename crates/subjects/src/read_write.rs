@@ -96,7 +96,7 @@ impl Subject for Readers {
     }
 
     fn has_twins(&self) -> bool {
-        self.setting.rounds > 1
+        self.setting.has_twins()
     }
 
     fn verdict(&self, _: Seat, out: &Self::Out) -> Result<(), Violation> {

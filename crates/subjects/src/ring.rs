@@ -83,6 +83,10 @@ impl Subject for Broadcast {
         self.setting.rounds as u32
     }
 
+    fn has_twins(&self) -> bool {
+        self.setting.has_twins()
+    }
+
     fn verdict(&self, seat: Seat, out: &Self::Out) -> Result<(), Violation> {
         let expected = (1..=self.setting.rounds).collect();
         let expected = Ok(if seat.host == 0 { Vec::new() } else { expected });
@@ -156,6 +160,10 @@ impl Subject for ManyToOne {
 
     fn rounds(&self) -> u32 {
         self.setting.rounds as u32
+    }
+
+    fn has_twins(&self) -> bool {
+        self.setting.has_twins()
     }
 
     fn verdict(&self, seat: Seat, out: &Self::Out) -> Result<(), Violation> {

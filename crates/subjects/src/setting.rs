@@ -135,6 +135,12 @@ impl Setting {
         .collect()
     }
 
+    /// Whether each maintenance operation is left out in turn: a larger pod's twins would only show
+    /// what two lanes' do.
+    pub fn has_twins(&self) -> bool {
+        self.hosts * self.lanes <= 2
+    }
+
     /// What it adds to a name: `-3-hosts@posted`, nothing for two hosts of a synchronous pod.
     pub fn suffix(&self) -> String {
         let mut text = String::new();

@@ -17,7 +17,7 @@ pub(crate) struct Split {
 impl Split {
     /// By arcs and vertices, so that every host has about as much to do. Every host comes to the
     /// same, from the frozen offsets.
-    pub(crate) fn by_work(offsets: impl View<u64>, hosts: u32) -> Self {
+    pub(crate) fn by_work(offsets: &impl View<u64>, hosts: u32) -> Self {
         let vertices = offsets.len() - 1;
         let work = |vertex: usize| offsets.get(vertex) + vertex as u64;
         let (all, hosts) = (work(vertices), u64::from(hosts));

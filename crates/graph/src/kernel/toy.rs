@@ -69,16 +69,19 @@ impl Kernel {
     }
 
     /// `bfs-shared`.
-    pub fn name(self) -> String {
-        let (workload, variant) = match self {
-            Self::Bfs(variant) => ("bfs", serde_json::to_value(variant)),
-            Self::PageRank(variant) => ("pagerank", serde_json::to_value(variant)),
-            Self::Spmv(variant) => ("spmv", serde_json::to_value(variant)),
-            Self::Triangles(variant) => ("triangles", serde_json::to_value(variant)),
-        };
-        let variant = variant.expect("a variant is written as its name");
-        let variant = variant.as_str().expect("a variant is written as its name");
-        format!("{workload}-{variant}")
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bfs(bfs::Variant::Shared) => "bfs-shared",
+            Self::Bfs(bfs::Variant::Partitioned) => "bfs-partitioned",
+            Self::Bfs(bfs::Variant::DirectionOptimizing) => "bfs-direction-optimizing",
+            Self::PageRank(rank::Variant::Pull) => "pagerank-pull",
+            Self::PageRank(rank::Variant::Push) => "pagerank-push",
+            Self::PageRank(rank::Variant::Residual) => "pagerank-residual",
+            Self::Spmv(SpmvVariant::Rows) => "spmv-rows",
+            Self::Spmv(SpmvVariant::Tiled) => "spmv-tiled",
+            Self::Triangles(triangles::Variant::Static) => "triangles-static",
+            Self::Triangles(triangles::Variant::Dynamic) => "triangles-dynamic",
+        }
     }
 }
 
@@ -154,6 +157,9 @@ impl Toy {
     }
 
     /// The graph, as it stands in the region before anything runs.
+    ///
+    /// # Panics
+    /// Never: the arena holds the graph, in whole lines.
     pub fn preset(&self) -> Vec<(Ptr<u64>, u64)> {
         let place = |offset| {
             let place = self.arena.resolve(offset);
@@ -171,7 +177,7 @@ impl Toy {
     }
 
     /// Vertices that hosts own.
-    fn owned(&self) -> Vec<Range<usize>> {
+    fn owned() -> Vec<Range<usize>> {
         vec![0..4, 64..68]
     }
 
@@ -196,15 +202,15 @@ impl Toy {
         };
         self.run(&worker, graph)?;
         Ok(match &self.words {
-            Words::Bfs(tree) => self.answer(port, tree.parents()),
-            Words::Rank(arrays) => self.answer(port, arrays.scores),
+            Words::Bfs(tree) => Self::answer(port, tree.parents()),
+            Words::Rank(arrays) => Self::answer(port, arrays.scores),
             Words::Triangles(rows) if seat.leads_pod() => vec![rows.total(port)],
             Words::Triangles(_) => Vec::new(),
         })
     }
 
     fn run<P: HostAtomics>(&self, worker: &Worker<'_, P>, graph: FrozenCsr) -> Result<(), Gone> {
-        let split = || Some(Split::of_ranges(self.owned()));
+        let split = || Some(Split::of_ranges(Self::owned()));
         match (self.kernel, &self.words) {
             (Kernel::Bfs(variant), Words::Bfs(tree)) => {
                 let crew = Crew::begin(worker, &tree.crew)?;
@@ -232,9 +238,9 @@ impl Toy {
     }
 
     /// The words of all vertices that somebody owns.
-    fn answer<P: HostAtomics, T: Word>(&self, port: &P, array: Slice<T>) -> Vec<u64> {
+    fn answer<P: HostAtomics, T: Word>(port: &P, array: Slice<T>) -> Vec<u64> {
         let mut words = Vec::new();
-        for range in self.owned() {
+        for range in Self::owned() {
             let part = array.range(range.start, range.end);
             words.extend(verify::read(port, part).into_iter().map(Word::to_bits));
         }
@@ -252,7 +258,7 @@ impl Toy {
         match self.kernel {
             Kernel::Bfs(_) => {
                 let mut parents = vec![NONE; self.csr.vertices()];
-                for (vertex, &word) in self.owned().into_iter().flatten().zip(answer) {
+                for (vertex, &word) in Self::owned().into_iter().flatten().zip(answer) {
                     parents[vertex] = u32::from_bits(word);
                 }
                 let levels = verify::tree(&self.csr, 0, &parents);
@@ -281,7 +287,7 @@ impl Toy {
             let sums: Vec<f64> = sums.map(|row| row.iter().map(gives).sum()).collect();
             scores = sums.iter().map(|sum| base + ASK.damping * sum).collect();
         }
-        for (vertex, &word) in self.owned().into_iter().flatten().zip(answer) {
+        for (vertex, &word) in Self::owned().into_iter().flatten().zip(answer) {
             let (found, expected) = (f64::from(f32::from_bits(word as u32)), scores[vertex]);
             // Single precision: some units in the last place.
             if (found - expected).abs() > 8.0 * f64::from(f32::EPSILON) * expected {

@@ -6,13 +6,15 @@
 //!   are from the right ones.
 //! * Triangles by the forward algorithm, with other sets in another order.
 
+use std::fmt::Display;
+
 use fabric::{Port, Slice, Word};
 use workload::Mismatch;
 
 use super::bfs::NONE;
 use crate::csr::{Adjacency, Csr};
 
-fn mismatch(what: String, expected: impl ToString, found: impl ToString) -> Mismatch {
+fn mismatch(what: String, expected: &dyn Display, found: &dyn Display) -> Mismatch {
     Mismatch {
         what,
         expected: expected.to_string(),
@@ -64,8 +66,8 @@ pub(crate) fn tree(graph: &Csr, source: u32, parents: &[u32]) -> Result<Vec<u64>
         if parent != NONE && vertex != source && !is_edge() {
             return Err(mismatch(
                 format!("parent of {vertex}"),
-                "a vertex with an edge to it",
-                parent,
+                &"a vertex with an edge to it",
+                &parent,
             ));
         }
         // Rules 3 and 4: an edge joins levels that differ by at most one (a directed one leads at
@@ -75,8 +77,8 @@ pub(crate) fn tree(graph: &Csr, source: u32, parents: &[u32]) -> Result<Vec<u64>
             if depth_here != NONE && (below == NONE || below > depth_here + 1) {
                 return Err(mismatch(
                     format!("level of {to}, which an edge from {vertex} leads to"),
-                    format!("at most {}", depth_here + 1),
-                    if below == NONE {
+                    &format!("at most {}", depth_here + 1),
+                    &if below == NONE {
                         "not reached".to_owned()
                     } else {
                         below.to_string()
@@ -89,8 +91,8 @@ pub(crate) fn tree(graph: &Csr, source: u32, parents: &[u32]) -> Result<Vec<u64>
     match (0..expected.len()).find(|&vertex| expected[vertex] != depth[vertex]) {
         Some(vertex) => Err(mismatch(
             format!("level of {vertex}"),
-            expected[vertex],
-            depth[vertex],
+            &expected[vertex],
+            &depth[vertex],
         )),
         None => Ok(sizes),
     }
@@ -105,8 +107,8 @@ fn depths(source: u32, parents: &[u32]) -> Result<Vec<u32>, Mismatch> {
         let found = parents.get(source as usize).copied().unwrap_or(NONE);
         return Err(mismatch(
             format!("parent of the source {source}"),
-            source,
-            found,
+            &source,
+            &found,
         ));
     }
     depth[source as usize] = 0;
@@ -119,16 +121,16 @@ fn depths(source: u32, parents: &[u32]) -> Result<Vec<u32>, Mismatch> {
             if at as usize >= parents.len() || path.len() > parents.len() {
                 return Err(mismatch(
                     format!("way up from {vertex}"),
-                    format!("one that ends at {source}"),
-                    format!("one through {at} that does not"),
+                    &format!("one that ends at {source}"),
+                    &format!("one through {at} that does not"),
                 ));
             }
         }
         if depth[at as usize] == NONE && !path.is_empty() {
             return Err(mismatch(
                 format!("way up from {vertex}"),
-                format!("one that ends at {source}"),
-                format!("one that ends at {at}"),
+                &format!("one that ends at {source}"),
+                &format!("one that ends at {at}"),
             ));
         }
         while let Some(below) = path.pop() {

@@ -17,6 +17,9 @@ use crate::setting::Setting;
 /// The section of a host that has something to do with the lock: asks, waits, holds, releases.
 const BUSY: u32 = 1;
 
+/// The section of a host that has released.
+const THROUGH: u32 = 100;
+
 /// Every host counts once, if it gets the lock.
 #[derive(Debug)]
 pub struct Dying<L> {
@@ -30,12 +33,12 @@ pub struct Dying<L> {
 /// Where a host was when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Before it asked, or after it had released.
-    Idle,
     /// Between its first step of acquiring and its entry, or releasing.
     Waiting,
     /// Inside.
     Holding,
+    /// It had released: what it posted last may have been lost with it.
+    Released,
     /// It was the server's host.
     Serving,
 }
@@ -74,10 +77,10 @@ impl<L: Lock> Dying<L> {
                 Stage::Serving
             } else if inside.contains(&0) {
                 Stage::Holding
-            } else if inside.contains(&(BUSY + host as u32)) {
-                Stage::Waiting
+            } else if inside.contains(&(THROUGH + host as u32)) {
+                Stage::Released
             } else {
-                Stage::Idle
+                Stage::Waiting
             })
         };
         let fates = end.outs.iter().flatten();
@@ -131,6 +134,7 @@ impl<L: Lock> Program for Dying<L> {
             Err(gone) => return Err(gone.into()),
         }
         port.mark(Mark::Leave(busy));
+        port.mark(Mark::Enter(THROUGH + seat.host));
         Ok(Fate::Acquired)
     }
 }

@@ -29,7 +29,7 @@ use crate::region::{FrozenCsr, RegionGraph};
 use crate::source::GraphSource;
 use search::Search;
 
-pub(crate) use search::{Layout as Tree, NONE};
+pub(crate) use search::{NONE, Tree};
 
 /// How hosts tell each other what they reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

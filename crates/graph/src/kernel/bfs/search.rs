@@ -19,7 +19,7 @@ pub(super) const CHUNK_WORDS: usize = 16;
 
 /// Where a search's words lie.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct Tree {
     pub(crate) crew: CrewLayout,
     /// The tree, `[V]`: each vertex's line is written by the host that owns it.
     pub(super) parents: Slice<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct Layout {
     pub(super) mail: Option<Mail>,
 }
 
-impl Layout {
+impl Tree {
     pub(crate) fn lay_out(arena: &mut Arena, pod: Pod, vertices: usize, variant: Variant) -> Self {
         let words = vertices.div_ceil(64);
         let bits = |arena: &mut Arena, name: &str| arena.per_host(name, pod.hosts, words);
@@ -81,7 +81,7 @@ impl<O: View<u64>, T: View<u32>> Rows<O, T> {
 pub(super) struct Search<'a, P: HostAtomics + 'a> {
     pub(super) crew: Crew<'a, P>,
     pub(super) port: &'a P,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a Tree,
     pub(super) graph: FrozenCsr,
     pub(super) split: Split,
     pub(super) outgoing: Rows<P::View<'a, u64>, P::View<'a, u32>>,
@@ -95,7 +95,7 @@ pub(super) struct Search<'a, P: HostAtomics + 'a> {
 impl<'a, P: HostAtomics> Search<'a, P> {
     pub(super) fn new(
         crew: Crew<'a, P>,
-        layout: &'a Layout,
+        layout: &'a Tree,
         graph: FrozenCsr,
         split: Option<Split>,
     ) -> Self {
@@ -105,7 +105,7 @@ impl<'a, P: HostAtomics> Search<'a, P> {
             targets: port.view(rows.targets),
         };
         let (outgoing, incoming) = (rows(graph.outgoing), rows(graph.incoming));
-        let split = split.unwrap_or_else(|| Split::by_work(outgoing.offsets, crew.pod().hosts));
+        let split = split.unwrap_or_else(|| Split::by_work(&outgoing.offsets, crew.pod().hosts));
         Self {
             port,
             layout,

@@ -27,4 +27,4 @@ pub(crate) use pagerank::compute;
 pub use pagerank::{PageRank, Params, Variant};
 pub(crate) use spmv::compute as multiply;
 pub use spmv::{Params as SpmvParams, Spmv, Variant as SpmvVariant};
-pub(crate) use step::{Ask, Layout as Arrays, Needs};
+pub(crate) use step::{Arrays, Ask, Needs};

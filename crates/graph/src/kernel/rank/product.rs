@@ -28,7 +28,7 @@ impl<P: HostAtomics> Rank<'_, P> {
             let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
             while let Some(chunk) = self.crew.next(&mine, grain)? {
                 for vertex in chunk {
-                    let sum = gather(self.port, x, self.targets, self.row(vertex));
+                    let sum = gather(self.port, x, &self.targets, self.row(vertex));
                     change += f64::from(self.update(vertex, sum).1);
                 }
                 self.crew.took(Phase::Compute);
@@ -140,7 +140,7 @@ impl<P: HostAtomics> Rank<'_, P> {
                 let sum = gather(
                     self.port,
                     self.layout.contributions[0],
-                    self.targets,
+                    &self.targets,
                     at..next,
                 );
                 sums.set(row - rows.start, sums.get(row - rows.start) + sum);

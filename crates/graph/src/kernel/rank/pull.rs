@@ -36,7 +36,7 @@ impl<P: HostAtomics> Rank<'_, P> {
         let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
         while let Some(chunk) = self.crew.next(&mine, grain)? {
             for vertex in chunk.clone() {
-                let sum = gather(self.port, from, self.targets, self.row(vertex));
+                let sum = gather(self.port, from, &self.targets, self.row(vertex));
                 let (score, moved) = self.update(vertex, sum);
                 change += f64::from(moved);
                 self.port

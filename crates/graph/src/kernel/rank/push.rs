@@ -68,7 +68,7 @@ impl<P: HostAtomics> Rank<'_, P> {
         while let Some(chunk) = self.crew.next(&all, grain)? {
             for vertex in chunk.clone() {
                 let part = self.part(self.row(vertex), &mine);
-                let sum = gather(self.port, gives, self.targets, part);
+                let sum = gather(self.port, gives, &self.targets, part);
                 self.port.store(sums.at(vertex), sum);
             }
             self.crew.took(Phase::Compute);

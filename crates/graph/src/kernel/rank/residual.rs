@@ -80,7 +80,7 @@ impl<P: HostAtomics> Rank<'_, P> {
         let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
         while let Some(chunk) = self.crew.next(&mine, grain)? {
             for vertex in chunk {
-                let sum = gather(self.port, gives, self.targets, self.row(vertex));
+                let sum = gather(self.port, gives, &self.targets, self.row(vertex));
                 let (score, moved) = self.update(vertex, sum);
                 change += f64::from(moved);
                 self.port
@@ -126,7 +126,7 @@ impl<P: HostAtomics> Rank<'_, P> {
             let before = self.port.load_overlapped(gives.at(vertex));
             let now = self.port.load_overlapped(pending.at(vertex));
             moved += f64::from((now - before).abs()) * self.out_degree(vertex) as f64;
-            any |= now != before;
+            any |= now.to_bits() != before.to_bits();
         }
         if !any || moved < each * vertices.len() as f64 {
             return false;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 
 use super::pagerank::check;
-use super::step::{Ask, Layout as Arrays, Needs, Rank};
+use super::step::{Arrays, Ask, Needs, Rank};
 use crate::kernel::crew::Crew;
 use crate::kernel::split::Split;
 use crate::region::{FrozenCsr, RegionGraph};

@@ -48,7 +48,7 @@ pub(crate) enum Needs {
 
 /// Where the words of a PageRank lie.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct Arrays {
     pub(crate) crew: CrewLayout,
     /// `[V]`: each line is written by the host that owns its vertices.
     pub(crate) scores: Slice<f32>,
@@ -60,7 +60,7 @@ pub(crate) struct Layout {
     done: Slice<u64>,
 }
 
-impl Layout {
+impl Arrays {
     pub(crate) fn lay_out(arena: &mut Arena, pod: Pod, vertices: usize, needs: Needs) -> Self {
         let array = |arena: &mut Arena, name: &str, len| arena.per_host(name, 1, len)[0];
         let second = if needs == Needs::Two { vertices } else { 0 };
@@ -108,7 +108,9 @@ impl Layout {
             None => 0.0,
         };
         let most = ask.damping * (change + held) + rounding;
-        if !(residual <= most) {
+        // So that a residual that is no number is refused as well.
+        let within = residual <= most;
+        if !within {
             return Err(Mismatch {
                 what: format!("what a step in double precision changes after {steps}"),
                 expected: format!("at most {most:e}"),
@@ -133,7 +135,7 @@ impl Layout {
 pub(super) struct Rank<'a, P: HostAtomics + 'a> {
     pub(super) crew: Crew<'a, P>,
     pub(super) port: &'a P,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a Arrays,
     pub(super) graph: FrozenCsr,
     pub(super) split: Split,
     pub(super) mine: Range<usize>,
@@ -151,14 +153,14 @@ pub(super) struct Rank<'a, P: HostAtomics + 'a> {
 impl<'a, P: HostAtomics> Rank<'a, P> {
     pub(super) fn new(
         crew: Crew<'a, P>,
-        layout: &'a Layout,
+        layout: &'a Arrays,
         graph: FrozenCsr,
         split: Option<Split>,
         ask: Ask,
     ) -> Self {
         let (port, host) = (crew.port(), crew.host());
         let offsets = port.view(graph.incoming.offsets);
-        let split = split.unwrap_or_else(|| Split::by_work(offsets, crew.pod().hosts));
+        let split = split.unwrap_or_else(|| Split::by_work(&offsets, crew.pod().hosts));
         Self {
             port,
             layout,
@@ -302,7 +304,7 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
 pub(super) fn gather<P: Port>(
     port: &P,
     array: Slice<f32>,
-    targets: impl View<u32>,
+    targets: &impl View<u32>,
     part: Range<usize>,
 ) -> f32 {
     let word = |at: usize| port.load_overlapped(array.at(targets.get(at) as usize));

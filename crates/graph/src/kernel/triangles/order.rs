@@ -61,7 +61,7 @@ impl Ordered {
     /// What `host` has worked out for itself.
     pub(super) fn of(&self, host: usize) -> Places {
         Places {
-            places: self.places[host],
+            by_vertex: self.places[host],
             vertices: self.vertices[host],
             starts: self.starts[host],
             bounds: self.bounds[host],
@@ -72,7 +72,7 @@ impl Ordered {
 /// One host's copy of the order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
-    places: Slice<u32>,
+    by_vertex: Slice<u32>,
     vertices: Slice<u32>,
     pub(super) starts: Slice<u64>,
     bounds: Slice<u64>,
@@ -116,7 +116,7 @@ impl<P: HostAtomics> Counting<'_, P> {
             let bucket = highest - self.degree(vertex);
             let place = next.get(bucket);
             next.set(bucket, place + 1);
-            port.store(self.own.places.at(vertex), place);
+            port.store(self.own.by_vertex.at(vertex), place);
             port.store(self.own.vertices.at(place as usize), vertex as u32);
         }
     }
@@ -201,7 +201,7 @@ impl<P: HostAtomics> Counting<'_, P> {
         let mut lower = HEAD;
         for at in from as usize..to as usize {
             let neighbour = self.targets.get(at) as usize;
-            let there = port.load_overlapped(self.own.places.at(neighbour));
+            let there = port.load_overlapped(self.own.by_vertex.at(neighbour));
             row.push(there);
             if (there as usize) < place {
                 let last = row.len() - 1;
