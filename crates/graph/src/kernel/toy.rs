@@ -2,8 +2,8 @@
 //!
 //! Each host owns four vertices. They are numbered from 0 and from 64, as hosts' vertices start in
 //! any graph, so that no line has two writers; nothing goes over the numbers in between. (Triangles
-//! have no such split: there the numbers are 0 to 7.) The graph stands in the region before anything
-//! runs; the program freezes it, runs the kernel, and reads the answer on both hosts.
+//! have no such split: there the numbers are 0 to 7.) The graph stands in the region before
+//! anything runs; the program freezes it, runs the kernel, and reads the answer on both hosts.
 
 use std::ops::Range;
 
