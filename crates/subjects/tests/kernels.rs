@@ -6,9 +6,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use check::{Bounds, Checker, Fate, Options, Strategy};
+use check::{Bounds, Checker, Fate, Options, Recipe, Strategy, Twin};
+use fabric::Maintenance;
 
-const RUNS: u64 = if cfg!(debug_assertions) { 3 } else { 100 };
+const RUNS: u64 = if cfg!(debug_assertions) { 2 } else { 100 };
+
+/// Kernels whose twins a debug build tries.
+const DEBUG: [&str; 2] = ["kernel/bfs-direction-optimizing", "kernel/pagerank-pull"];
 
 fn each(mut f: impl FnMut(&str, &mut Checker<'_>)) {
     for subject in subjects::kernels() {
@@ -32,10 +36,24 @@ fn single_runs_find_nothing() {
     });
 }
 
-/// Lanes are left only where they wait: what is left out is missed all the same.
+/// A kernel's own flush of what it publishes.
+fn publishes(twin: &Twin) -> bool {
+    twin.site.kind == Maintenance::Flush
+        && matches!(twin.site.recipe, Some(Recipe::Publish | Recipe::Post))
+        && twin.site.caller.file().contains("graph/src/kernel")
+}
+
+/// Lanes are left only where they wait, and nothing unasked happens: every publish is missed even so.
+/// Fences take a flush that is late, first observes a line that came unasked: `dsmark check kernel`
+/// goes further.
 #[test]
-fn what_is_left_out_is_missed() {
+fn a_publish_that_is_left_out_is_missed() {
+    let mut tried = 0;
     each(|name, checker| {
+        // The others take minutes without optimization.
+        if cfg!(debug_assertions) && !DEBUG.contains(&name) {
+            return;
+        }
         let bounds = Bounds {
             environment: Some(0),
             preemptions: Some(0),
@@ -43,14 +61,19 @@ fn what_is_left_out_is_missed() {
         };
         let report = checker.check(bounds);
         assert_eq!(report.finding, None, "{name}");
-        let twins = checker.omissions(bounds);
-        let caught = |twin: &&check::Twin| matches!(twin.fate, Fate::Caught(_));
-        let survivors: Vec<_> = twins.iter().filter(|twin| !caught(twin)).collect();
-        eprintln!(
-            "{name}: {} states, {} of {} caught; {survivors:#?}",
-            report.states,
-            twins.iter().filter(caught).count(),
-            twins.len()
-        );
+        for twin in checker
+            .omissions(bounds)
+            .iter()
+            .filter(|twin| publishes(twin))
+        {
+            let caught = matches!(twin.fate, Fate::Caught(_));
+            assert!(
+                caught,
+                "{name}: {} is not missed: {:?}",
+                twin.site, twin.fate
+            );
+            tried += 1;
+        }
     });
+    assert!(tried > 0);
 }

@@ -35,9 +35,10 @@ const EDGES: [Edge; 10] = [
 
 const HOSTS: u32 = 2;
 
-/// Two steps: the second reads what the first has published.
+/// Three steps: each reads what the one before has published, the third from lines that the first
+/// has used.
 const ASK: Ask = Ask {
-    iterations: 2,
+    iterations: 3,
     tolerance: 0.0,
     damping: 0.85,
 };
