@@ -20,8 +20,8 @@ use crate::place::{Line, Lines};
 /// One verb about to be performed.
 ///
 /// `Publish`, `PublishEach`, `Post`, `Confirm`, `Observe` and `ObserveEach` announce a recipe; its
-/// flushes and fences follow, with the same caller. They are not announced where the discipline makes them
-/// nothing.
+/// flushes and fences follow, with the same caller. They are not announced where the discipline
+/// makes them nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields are the verbs' operands
 pub enum Op {

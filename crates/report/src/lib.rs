@@ -44,8 +44,8 @@ pub use table::{Rows, table, table_within};
 pub use text::width as text_width;
 
 /// Writes the page, every figure and the rows (`report.html`, `*.svg`, `rows.csv`; `law.json` where
-/// sharing was measured, `scaling.json` where kernels were run on one host and on several) into `directory`, which is made if it does not exist, and returns the
-/// files, the page first.
+/// sharing was measured, `scaling.json` where kernels were run on one host and on several) into
+/// `directory`, which is made if it does not exist, and returns the files, the page first.
 ///
 /// # Errors
 /// A file cannot be written.

@@ -1,17 +1,23 @@
 //! The graph kernels under the checker: by chance, by priorities, and without each of their
 //! maintenance operations.
+//!
+//! A run takes some thousand steps, so that a debug build tries few; `cargo test --release -p
+//! subjects --test kernels` tries more.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use check::{Bounds, Fate, Options, Strategy};
+use check::{Bounds, Checker, Fate, Options, Recipe, Strategy, Twin};
+use fabric::Maintenance;
 
-const RUNS: u64 = 40;
+const RUNS: u64 = if cfg!(debug_assertions) { 2 } else { 100 };
 
-fn each(mut f: impl FnMut(&str, &mut check::Checker<'_>)) {
+/// Kernels whose twins a debug build tries.
+const DEBUG: [&str; 2] = ["kernel/bfs-direction-optimizing", "kernel/pagerank-pull"];
+
+fn each(mut f: impl FnMut(&str, &mut Checker<'_>)) {
     for subject in subjects::kernels() {
-        subject.with(Options::default(), &mut |checker| {
-            f(&subject.name(), checker)
-        });
+        let name = subject.name();
+        subject.with(Options::default(), &mut |checker| f(&name, checker));
     }
 }
 
@@ -24,33 +30,50 @@ fn single_runs_find_nothing() {
             Strategy::Swarm,
         ] {
             let report = checker.walk_randomly(strategy, RUNS, 1);
-            eprintln!(
-                "{name} {strategy:?}: {} ends {} steps",
-                report.ends, report.steps
-            );
             assert_eq!(report.finding, None, "{name}, {strategy:?}");
-            assert_eq!(report.ends as u64, RUNS, "{name}");
+            assert_eq!(report.ends as u64, RUNS, "{name}, {strategy:?}");
         }
     });
 }
 
+/// A kernel's own flush of what it publishes.
+fn publishes(twin: &Twin) -> bool {
+    twin.site.kind == Maintenance::Flush
+        && matches!(twin.site.recipe, Some(Recipe::Publish | Recipe::Post))
+        && twin.site.caller.file().contains("graph/src/kernel")
+}
+
+/// Lanes are left only where they wait, and nothing unasked happens: every publish is missed even so.
+/// Fences take a flush that is late, first observes a line that came unasked: `dsmark check kernel`
+/// goes further.
 #[test]
-fn what_is_left_out_is_missed() {
+fn a_publish_that_is_left_out_is_missed() {
+    let mut tried = 0;
     each(|name, checker| {
+        // The others take minutes without optimization.
+        if cfg!(debug_assertions) && !DEBUG.contains(&name) {
+            return;
+        }
         let bounds = Bounds {
+            environment: Some(0),
+            preemptions: Some(0),
             states: 20_000,
-            ..checker.bounds()
         };
         let report = checker.check(bounds);
-        eprintln!(
-            "{name}: {} states {} ends {} steps {:?}",
-            report.states, report.ends, report.steps, report.verdict
-        );
         assert_eq!(report.finding, None, "{name}");
-        for twin in checker.omissions(bounds) {
-            if !matches!(twin.fate, Fate::Caught(_)) {
-                eprintln!("   {}: {:?}", twin.site, twin.fate);
-            }
+        for twin in checker
+            .omissions(bounds)
+            .iter()
+            .filter(|twin| publishes(twin))
+        {
+            let caught = matches!(twin.fate, Fate::Caught(_));
+            assert!(
+                caught,
+                "{name}: {} is not missed: {:?}",
+                twin.site, twin.fate
+            );
+            tried += 1;
         }
     });
+    assert!(tried > 0);
 }

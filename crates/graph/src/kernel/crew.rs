@@ -13,8 +13,8 @@ use workload::{Outcome, Series, Worker};
 /// the other (two lines, for the adjacent-line prefetcher).
 const APART: usize = 16;
 
-/// Sets of counters that phases use in turn. With four, the set of the phase after next is nobody's:
-/// a barrier lies between any two phases.
+/// Sets of counters that phases use in turn. With four, the set of the phase after next is
+/// nobody's: a barrier lies between any two phases.
 const TURNS: usize = 4;
 
 /// Numbers that are summed up at once.

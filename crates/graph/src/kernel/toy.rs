@@ -2,8 +2,8 @@
 //!
 //! Each host owns four vertices. They are numbered from 0 and from 64, as hosts' vertices start in
 //! any graph, so that no line has two writers; nothing goes over the numbers in between. (Triangles
-//! have no such split: there the numbers are 0 to 7.) The graph stands in the region before anything
-//! runs; the program freezes it, runs the kernel, and reads the answer on both hosts.
+//! have no such split: there the numbers are 0 to 7.) The graph stands in the region before
+//! anything runs; the program freezes it, runs the kernel, and reads the answer on both hosts.
 
 use std::ops::Range;
 
@@ -35,9 +35,10 @@ const EDGES: [Edge; 10] = [
 
 const HOSTS: u32 = 2;
 
-/// Two steps: the second reads what the first has published.
+/// Three steps: each reads what the one before has published, the third from lines that the first
+/// has used.
 const ASK: Ask = Ask {
-    iterations: 2,
+    iterations: 3,
     tolerance: 0.0,
     damping: 0.85,
 };

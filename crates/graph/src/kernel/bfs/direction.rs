@@ -11,8 +11,8 @@
 //! frontier of its own. Nobody reads the tree before the end, when it is published once.
 //!
 //! *Maintenance a level.* A publish of a lane's words, an observe of the other hosts' words, the
-//! sum of two numbers; 1 barrier. Bitmaps of two levels lie apart, so that none is overwritten while
-//! another host reads it.
+//! sum of two numbers; 1 barrier. Bitmaps of two levels lie apart, so that none is overwritten
+//! while another host reads it.
 
 use std::ops::Range;
 

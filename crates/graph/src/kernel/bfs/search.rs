@@ -165,8 +165,8 @@ impl<'a, P: HostAtomics> Search<'a, P> {
         Ok(())
     }
 
-    /// Calls `visit` with each vertex of this host that an edge from `from` leads to and that has no
-    /// parent: rows are sorted, so those are consecutive.
+    /// Calls `visit` with each vertex of this host that an edge from `from` leads to and that has
+    /// no parent: rows are sorted, so those are consecutive.
     #[inline(always)]
     pub(super) fn each_new(&self, from: usize, mut visit: impl FnMut(usize)) {
         let row = self.outgoing.of(from);
@@ -188,8 +188,8 @@ impl<'a, P: HostAtomics> Search<'a, P> {
         }
     }
 
-    /// Gives a vertex of this host a parent. Two lanes may do so at once: either parent is right, and
-    /// a word is never torn.
+    /// Gives a vertex of this host a parent. Two lanes may do so at once: either parent is right,
+    /// and a word is never torn.
     #[inline(always)]
     pub(super) fn adopt(&self, vertex: usize, parent: usize) {
         self.port

@@ -1,13 +1,13 @@
 //! PageRank as a product of matrix and vector: `rows` and `tiled`.
 //!
-//! *Kernel.* y = A x: x is what each vertex gives, A the adjacency matrix by rows, y the sums. `rows`
-//! goes through a row at a time; `tiled` through all rows a tile of columns at a time, so that
-//! the part of x in use fits a cache.
+//! *Kernel.* y = A x: x is what each vertex gives, A the adjacency matrix by rows, y the sums.
+//! `rows` goes through a row at a time; `tiled` through all rows a tile of columns at a time, so
+//! that the part of x in use fits a cache.
 //!
 //! *Sharing.* One x: each line is written by the host that owns its vertices.
 //!
-//! *Maintenance a step.* A publish of each lane's part of x; an observe of the other hosts' part, at
-//! once (`rows`) or tile by tile (`tiled`); 2 barriers, since x is overwritten in place.
+//! *Maintenance a step.* A publish of each lane's part of x; an observe of the other hosts' part,
+//! at once (`rows`) or tile by tile (`tiled`); 2 barriers, since x is overwritten in place.
 
 use std::ops::Range;
 

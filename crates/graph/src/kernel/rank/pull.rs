@@ -3,8 +3,8 @@
 //! *Sharing.* Two arrays of contributions that steps use in turn: while a host reads those of the
 //! last step, everyone writes those of the next. Each line has one writer.
 //!
-//! *Maintenance a step.* A publish for each chunk of a host's vertices, all its lines; an observe of
-//! the other hosts' part, each lane a share; 1 barrier.
+//! *Maintenance a step.* A publish for each chunk of a host's vertices, all its lines; an observe
+//! of the other hosts' part, each lane a share; 1 barrier.
 
 use fabric::{Gone, HostAtomics};
 

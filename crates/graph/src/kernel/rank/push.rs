@@ -1,7 +1,7 @@
 //! `push`: a host adds up what its own vertices give to each vertex, and sends the sums.
 //!
-//! *Kernel.* Of each row a host takes the part whose sources it owns: that is what its vertices give
-//! to the row's vertex, combined in one word. No contribution leaves its host.
+//! *Kernel.* Of each row a host takes the part whose sources it owns: that is what its vertices
+//! give to the row's vertex, combined in one word. No contribution leaves its host.
 //!
 //! *Sharing.* A word for each vertex and host, written by the host that gives, read by the owner of
 //! the vertex.

@@ -93,8 +93,9 @@ impl Arrays {
         let scores = verify::read(port, self.scores);
         let residual = verify::residual(graph.csr(), &scores, ask.damping);
         // A step moves the scores by at most `damping` times what the last one did, since columns
-        // sum up to at most 1; where lines were held back, by that of what was, besides. The rest is
-        // single precision: errors of additions to a sum, which grow with the root of their number.
+        // sum up to at most 1; where lines were held back, by that of what was, besides. The rest
+        // is single precision: errors of additions to a sum, which grow with the root of their
+        // number.
         let terms = graph
             .csr()
             .incoming()
@@ -298,8 +299,9 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
     }
 }
 
-/// Sums words of `array` whose indices are `targets[part]`. Four sums, so that no addition waits for
-/// the one before (a core adds two numbers in the time of one, each taking three or four cycles).
+/// Sums words of `array` whose indices are `targets[part]`. Four sums, so that no addition waits
+/// for the one before (a core adds two numbers in the time of one, each taking three or four
+/// cycles).
 #[inline(always)]
 pub(super) fn gather<P: Port>(
     port: &P,

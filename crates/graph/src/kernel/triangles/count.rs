@@ -15,12 +15,12 @@ use crate::region::FrozenCsr;
 const CHUNK: usize = 4;
 
 /// Successors whose rows are fetched together. Rows lie anywhere, and where a look-up ends is not
-/// foreseen: one after the other, each would wait for its row. A core has some ten misses in flight;
-/// more of them only fill its first cache with lines that wait.
+/// foreseen: one after the other, each would wait for its row. A core has some ten misses in
+/// flight; more of them only fill its first cache with lines that wait.
 const BATCH: usize = 32;
 
-/// Batches that each lane takes from a counter of the pool, about: each costs some microseconds, and
-/// the last one may leave others waiting.
+/// Batches that each lane takes from a counter of the pool, about: each costs some microseconds,
+/// and the last one may leave others waiting.
 const BATCHES_A_LANE: usize = 32;
 
 /// One lane's view of a count.

@@ -5,9 +5,9 @@
 //! successors those predecessors looked up that come before it ([`count`]). So each triangle is
 //! found once, and a pair of neighbours costs the shorter part of one row.
 //!
-//! *Sharing.* Hosts write the ordered rows together, each its own, once; then nobody writes anything
-//! that another reads, but for the count. What is counted by whom: `static`, by turns; `dynamic`, a
-//! batch at a time from a counter of the pool.
+//! *Sharing.* Hosts write the ordered rows together, each its own, once; then nobody writes
+//! anything that another reads, but for the count. What is counted by whom: `static`, by turns;
+//! `dynamic`, a batch at a time from a counter of the pool.
 //!
 //! *Maintenance.* A publish for each chunk of ordered rows and an observe of all that others wrote;
 //! 1 barrier. `dynamic` besides: an operation on a software atomic for each batch.

@@ -1,9 +1,9 @@
 //! Rows in the order of degrees.
 //!
-//! A vertex's place is its identifier here: 0 is the vertex of the highest degree. A row starts with
-//! two words that say how many predecessors (neighbours of lower place) and how many successors it
-//! has; then come the predecessors, sorted, and the successors, in any order. So hubs have few
-//! predecessors, whatever their degree.
+//! A vertex's place is its identifier here: 0 is the vertex of the highest degree. A row starts
+//! with two words that say how many predecessors (neighbours of lower place) and how many
+//! successors it has; then come the predecessors, sorted, and the successors, in any order. So hubs
+//! have few predecessors, whatever their degree.
 //!
 //! *Sharing.* Each host works the places out for itself: about 3 V words in a part of the pool that
 //! no other host touches. Of the rows there is one copy; each host writes consecutive ones, from a
