@@ -138,14 +138,19 @@ impl Shape {
         }
     }
 
-    /// The home bucket of a key, by rustc's hash. That ends with a rotation which serves tables
-    /// that index by the low bits of a product; this one takes the high bits, so it turns back.
+    /// The home bucket of a key, by the high bits of rustc's hash before its last step, a rotation
+    /// for tables that index by the low bits.
+    ///
+    /// That hash is a product, and the high bits of products of consecutive keys beat with the
+    /// number of buckets: of 4000 keys three in four then lay elsewhere than at home. Folded once
+    /// more, keys fall into buckets as if at random, whatever their stride.
     #[inline(always)]
     pub(crate) fn home(self, key: u64) -> u64 {
         let mut hasher = FxHasher::default();
         hasher.write_u64(key);
         let product = hasher.finish().rotate_right(26);
-        ((u128::from(product) * u128::from(self.buckets)) >> 64) as u64
+        let folded = product ^ product.rotate_left(13);
+        ((u128::from(folded) * u128::from(self.buckets)) >> 64) as u64
     }
 
     /// The group of a bucket.
@@ -189,6 +194,23 @@ mod tests {
         }
         let most = entries.iter().max().copied().unwrap_or(0);
         assert!(most < shape.group_slots(), "{most}");
+    }
+
+    #[test]
+    fn few_keys_lie_elsewhere_than_at_home_whatever_their_stride() {
+        for (entries, hosts) in [(1_000, 2), (4_000, 8), (10_000, 4), (100_000, 4)] {
+            let shape = Shape::of(&Config::of(entries, 1), Pod::new(hosts, 1));
+            for stride in [1, 8, 1 << 12, 1 << 40] {
+                let mut keys = vec![0u64; shape.buckets as usize];
+                for index in 1..=entries {
+                    keys[shape.home(index * stride) as usize] += 1;
+                }
+                let elsewhere: u64 = keys.iter().map(|keys| keys.saturating_sub(3)).sum();
+                // Thrown at random, 9 % of them do.
+                let share = elsewhere as f64 / entries as f64;
+                assert!(share < 0.12, "{entries} keys, stride {stride}: {share}");
+            }
+        }
     }
 
     #[test]
