@@ -289,10 +289,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .and_then(|text| text.parse().ok())
         .unwrap_or(9);
     let mut arena = Arena::new();
-    let config = Config {
-        group_buckets: 64,
-        ..Config::of(ENTRIES, 1)
-    };
+    let config = Config::of(ENTRIES, 1);
     let table = Table::lay_out(&mut arena, "maps", Pod::new(1, 2), &config);
     let file = memfd_create("maps", MemfdFlags::empty())?;
     ftruncate(&file, arena.region_bytes().next_multiple_of(2 << 20))?;
