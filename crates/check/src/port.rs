@@ -31,7 +31,7 @@ pub(crate) struct Label {
 impl Tap for Label {
     fn before(&self, verb: Verb, _: &'static Location<'static>) -> Verdict {
         match verb {
-            Verb::Publish(_) => self.at.set(Some((Recipe::Publish, 0))),
+            Verb::Publish(_) | Verb::PublishEach { .. } => self.at.set(Some((Recipe::Publish, 0))),
             Verb::Post(_) => self.at.set(Some((Recipe::Post, 0))),
             Verb::Confirm(_) => self.at.set(Some((Recipe::Confirm, 0))),
             Verb::Observe(_) | Verb::ObserveEach { .. } => {

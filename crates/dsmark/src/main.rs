@@ -16,6 +16,7 @@ mod litmus;
 mod on_native;
 mod on_sim;
 mod out;
+mod parallel;
 mod plans;
 mod region;
 

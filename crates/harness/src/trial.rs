@@ -1,4 +1,5 @@
-//! The trial protocol, on every lane: clear, warm up, repeat until good enough, count, verify.
+//! The trial protocol, on every lane: clear, prepare, warm up, repeat until good enough, count,
+//! verify.
 //!
 //! It is written against a port, as workloads are, so a simulated trial takes the same steps as a
 //! native one. Lanes agree through the control lines that follow the region's header.
@@ -11,7 +12,7 @@ use record::{Stop, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sync::{Barrier, BarrierLayout, Header};
-use workload::{Outcome, Series, Verified, Worker, Workload};
+use workload::{Outcome, Series, Unready, Verified, Worker, Workload};
 
 use crate::frame::{Blame, Failure};
 use crate::spec::TrialSpec;
@@ -58,8 +59,9 @@ pub struct Stage<'a, W> {
     pub epoch: u64,
     /// Beats, and notices lost hosts.
     pub watch: &'a W,
-    /// Told by lane 0 of host 0 after each repetition: repetitions done, warm-up included.
-    pub progress: &'a (dyn Fn(u32) + Sync),
+    /// Told by lane 0 of host 0 after each repetition, and within a long one: repetitions done,
+    /// warm-up included, and the share of the one under way.
+    pub progress: &'a (dyn Fn(f64) + Sync),
 }
 
 /// What one lane brings back from a trial.
@@ -221,11 +223,17 @@ impl<L: Workload, W: Watch> Program for Trial<'_, L, W> {
             port,
             barrier: &barrier,
         };
-        if let Err(gone) = lane.measure(&mut report) {
-            let Failure { what, blame } = gone.into();
-            (report.error, report.blame) = (Some(what), Some(blame));
-            if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
-                report.stopped = Some(Stop::Interrupted);
+        match lane.measure(&mut report) {
+            Ok(()) => {}
+            Err(Unready::Lacking(what)) => {
+                (report.error, report.blame) = (Some(what), Some(Blame::Own));
+            }
+            Err(Unready::Gone(gone)) => {
+                let Failure { what, blame } = gone.into();
+                (report.error, report.blame) = (Some(what), Some(blame));
+                if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
+                    report.stopped = Some(Stop::Interrupted);
+                }
             }
         }
         report.epoch = barrier.epoch();
@@ -242,10 +250,12 @@ struct Lane<'a, L: Workload, W, P> {
 }
 
 impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
-    fn measure(&self, report: &mut LaneReport) -> Result<(), Gone> {
+    fn measure(&self, report: &mut LaneReport) -> Result<(), Unready> {
         let stage = self.trial.stage;
         let limits = stage.spec.limits;
         self.clear()?;
+        let worker = self.worker(self.port, 0);
+        L::prepare(&worker, self.trial.layout, self.trial.params)?;
         let start = self.port.now();
         let mut repetition = 0;
         loop {
@@ -255,7 +265,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
                 report.add(outcome);
             }
             if self.seat.leads_pod() {
-                (stage.progress)(repetition);
+                (stage.progress)(f64::from(repetition));
             }
             report.stopped = self.decide(report, start)?;
             if report.stopped.is_some() {
@@ -263,7 +273,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
             }
         }
         self.count(report, repetition)?;
-        self.verify(report, repetition + 1)
+        Ok(self.verify(report, repetition + 1)?)
     }
 
     /// Zeroes the workload's area at the device, a stripe a host, and drops every stale line of it.
@@ -307,11 +317,10 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
     fn repeat<Q: HostAtomics>(&self, port: &Q, repetition: u32) -> Result<Outcome, Gone> {
         self.trial.stage.watch.look(self.seat, self.port)?;
         self.barrier.wait(self.port)?;
-        let outcome = L::run(
-            &self.worker(port, repetition),
-            self.trial.layout,
-            self.trial.params,
-        )?;
+        let progress = self.trial.stage.progress;
+        let within = |share| progress(f64::from(repetition) + share);
+        let worker = self.worker(port, repetition).telling(&within);
+        let outcome = L::run(&worker, self.trial.layout, self.trial.params)?;
         self.barrier.wait(self.port)?;
         Ok(outcome)
     }

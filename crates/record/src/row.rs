@@ -215,6 +215,9 @@ pub struct Row {
     /// The lane of `host`, where the lanes of a host measured each by itself.
     #[serde(default)]
     pub lane: Option<u32>,
+    /// What limits the meaning of the figures, in a sentence, where something that is known does.
+    #[serde(default)]
+    pub caveat: Option<String>,
 }
 
 /// What a row is about, before anything is measured.
@@ -284,6 +287,7 @@ impl Row {
             trial: 0,
             counters: None,
             lane: None,
+            caveat: None,
         }
     }
 }
@@ -363,7 +367,8 @@ pub(crate) mod tests {
         r#""lines_observed":1.0,"bytes_published":64.0,"bytes_observed":64.0,"#,
         r#""fences":{"store":0.0,"load":0.0,"full":2.0}},"verified":true,"answer":null,"#,
         r#""digest":"0","samples_at":0,"error":null,"peer":null,"reps":10,"#,
-        r#""stopped":"target","reason":null,"trial":0,"counters":null,"lane":null}"#,
+        r#""stopped":"target","reason":null,"trial":0,"counters":null,"lane":null,"#,
+        r#""caveat":null}"#,
     );
 
     #[test]

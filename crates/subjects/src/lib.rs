@@ -11,6 +11,8 @@
 
 pub mod atomic;
 pub mod barrier;
+pub mod hash_table;
+pub mod kernel;
 pub mod lock;
 pub mod mail;
 pub mod read_write;
@@ -25,7 +27,14 @@ pub use table::all;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use check::WriteMode;
+use check::{Checkable, WriteMode};
+
+/// The graph kernels, a variant each: too long for a search, so that single runs check them.
+pub fn kernels() -> Vec<Box<dyn Checkable>> {
+    let subject = |kernel| Box::new(kernel::OfKernel::new(kernel)) as Box<dyn Checkable>;
+    let kernels = graph::toy::Kernel::all();
+    kernels.into_iter().map(subject).collect()
+}
 
 /// What a pod's write mode adds to a name: nothing for the default.
 fn suffix(writes: WriteMode) -> String {

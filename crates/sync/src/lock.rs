@@ -103,7 +103,7 @@ pub use hardware::{HardwareMcs, HardwareSpin, HardwareTicket};
 pub use lamport_fast::LamportFast;
 pub use mcs_server::McsServer;
 pub use peterson_tournament::PetersonTournament;
-pub use registry::{Algorithm, AnyLock, LockVisitor};
+pub use registry::{Algorithm, AnyLock, AnyReadWrite, LockVisitor, ReadWriteVisitor};
 pub use rw::{ReadWrite, Reader};
 pub use szymanski::Szymanski;
 pub use ticket_server::TicketServer;

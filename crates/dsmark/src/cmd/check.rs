@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::out::print;
 
 /// Names that are checked only where they are asked for.
-const ON_REQUEST: [&str; 2] = ["litmus", "zoo"];
+const ON_REQUEST: [&str; 3] = ["kernel", "litmus", "zoo"];
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
     if args.budget == 0 {
@@ -65,7 +65,8 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
 /// Every subject that can be checked by name.
 pub(crate) fn everything() -> Vec<Box<dyn Checkable>> {
     let zoo = check::zoo::entries().map(|entry| entry.fault());
-    subjects::all().into_iter().chain(zoo).collect()
+    let subjects = subjects::all().into_iter().chain(subjects::kernels());
+    subjects.chain(zoo).collect()
 }
 
 /// The subject of this very name.

@@ -2,10 +2,12 @@
 
 mod axis;
 pub(crate) mod bandwidth;
+pub(crate) mod bounded;
 mod chart;
 pub(crate) mod curve;
 mod dots;
 pub(crate) mod finding;
+mod hashtable;
 pub(crate) mod latency;
 mod matrix;
 mod page;
@@ -13,7 +15,8 @@ mod palette;
 pub(crate) mod primitive;
 pub(crate) mod ruler;
 mod scene;
-mod tier;
+mod sharing;
+pub(crate) mod tier;
 pub(crate) mod visibility;
 
 use std::fs;
@@ -51,12 +54,17 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 8] = [
+const FIGURES: [(&str, Draw); 13] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
     ("primitive.svg", primitive::draw),
     ("visibility.svg", visibility::draw),
+    ("lock.svg", bounded::draw_lock),
+    ("barrier.svg", bounded::draw_barrier),
+    ("atomic.svg", bounded::draw_atomic),
+    ("sharing.svg", sharing::draw),
+    ("hashtable.svg", hashtable::draw),
     ("tier.svg", tier::draw),
     ("tier_truth.svg", tier::draw_truth),
     ("tier_skew.svg", tier::draw_skew),
