@@ -1,9 +1,8 @@
 //! What each lock does when a host dies: the table of `sync::lock`, "When a host dies".
 //!
-//! Any of two hosts may stop at any step, and what it has in its cache is lost or written back, line
-//! by line. Patience is long: a host that gave up could not go on. The published lock that this
-//! suite was made after hung for ever when a host was restarted inside it (FUSEE-CXL); here every
-//! survivor ends, and it is known how.
+//! Any of two hosts may stop at any step, and what it has in its cache is lost or written back,
+//! line by line. Patience is long: a host that gave up could not go on. Every survivor ends, and it
+//! is known how.
 
 use std::collections::BTreeSet;
 
