@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::{On, Where};
 use crate::failure::Failure;
+use crate::job::collects;
 
 /// Name and text of every plan that ships.
 pub(crate) const SHIPPED: [(&str, &str); 2] = [
@@ -61,7 +62,7 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
         };
         let planned = plan.trials.len();
         let left_out = plan.run_on(on)?;
-        if left_out > 0 && !place.quiet {
+        if left_out > 0 && !place.quiet && collects(place, plan.hosts) {
             eprintln!("{left_out} of {planned} trials are meant for another substrate: left out");
         }
     }

@@ -27,6 +27,19 @@ pub struct Place {
     pub oversubscribed: bool,
 }
 
+impl Place {
+    /// Takes in what `hosts` hosts that were started apart found out about each other. The label
+    /// was that of the device.
+    pub fn settle(&mut self, machines: u32, oversubscribed: bool, hosts: u32) {
+        self.oversubscribed = oversubscribed;
+        self.pod = if machines > 1 { "cluster" } else { "local" }.into();
+        // Hosts that share a machine share its caches, also over a real pool.
+        if machines < hosts {
+            self.label = Label::StandIn;
+        }
+    }
+}
+
 /// A row and the samples behind it.
 pub type Measured = (Row, Vec<f64>);
 

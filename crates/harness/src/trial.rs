@@ -15,6 +15,7 @@ use workload::{Outcome, Series, Verified, Worker, Workload};
 
 use crate::frame::{Blame, Failure};
 use crate::spec::TrialSpec;
+use crate::wire::Wire;
 
 /// What starts every region: the header, then what the trial protocol itself needs.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Control {
     barrier: BarrierLayout,
     /// Host 0 says here whether another repetition follows.
     decision: Ptr<u64>,
+    /// Between hosts that were started apart: how results reach host 0.
+    pub wire: Option<Wire>,
     /// All of it behind the header: cleared before a run, whatever the last one left there.
     pub cleared: Slice<u64>,
     /// Everything above; a trial's layout continues it.
@@ -31,17 +34,29 @@ pub struct Control {
 }
 
 impl Control {
-    /// The control lines for `pod`.
+    /// The control lines for `pod`, whose hosts one process started.
     pub fn lay_out(pod: Pod) -> Self {
+        Self::lay_out_with(pod, |_| None)
+    }
+
+    /// The control lines for `pod`, whose hosts were started apart and share nothing but the
+    /// region.
+    pub fn lay_out_apart(pod: Pod) -> Self {
+        Self::lay_out_with(pod, |arena| Some(Wire::lay_out(arena, pod)))
+    }
+
+    fn lay_out_with(pod: Pod, wire: impl FnOnce(&mut Arena) -> Option<Wire>) -> Self {
         let mut arena = Arena::new();
         let header = Header::lay_out(&mut arena);
         let from = arena.region_bytes();
         let barrier = BarrierLayout::lay_out(&mut arena, "harness.barrier", pod);
         let decision = arena.word("harness.decision");
+        let wire = wire(&mut arena);
         Self {
             header,
             barrier,
             decision,
+            wire,
             cleared: area(&arena, from),
             arena,
         }
