@@ -195,12 +195,11 @@ impl Apart {
         let config = &self.config;
         let tsc = TscClock::calibrate()?;
         let cpus = available_cpus()?;
-        let alone = Pod::new(1, config.pod.lanes);
         // Until the hosts know whether they share a machine: a lane that gives its CPU away at once
         // is right in any case.
         let pins = Pins {
             oversubscribed: true,
-            ..plan_pins(alone, 0, &cpus)?
+            ..plan_pins(config.pod, config.host, &cpus)?
         };
         let mut machine = description(&self.region, &tsc, &pins.cpus);
         machine["process"] = json!(std::process::id());
