@@ -111,6 +111,14 @@ pub(crate) enum Launch {
     Env,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Clocks {
+    /// By the counter that they share, on one machine, else by round trips
+    Auto,
+    /// By round trips over the region: good for starting together, not for one-way times
+    RoundTrips,
+}
+
 /// Where and how; the same for `run` and `measure`.
 #[derive(Debug, Args)]
 pub(crate) struct Where {
@@ -145,6 +153,9 @@ pub(crate) struct Where {
     /// How long hosts wait for each other at the start; 10 s, or 60 s where they are started apart
     #[arg(long, value_name = "SECONDS")]
     pub(crate) join_timeout: Option<f64>,
+    /// How hosts that were started apart know each other's time
+    #[arg(long, value_enum, default_value_t = Clocks::Auto)]
+    pub(crate) clock: Clocks,
     /// Directory for results, host 0's where hosts are started apart; it must be new or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

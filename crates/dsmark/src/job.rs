@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fabric::{Arena, HostAtomics, Pod};
-use harness::job::{JobError, Membership, detect, key};
+use harness::job::{BY_HAND, JobError, Membership, detect, key};
 use harness::progress::Progress;
 use harness::{Ended, Plan, Recorder, TrialSpec};
 use record::{Directory, Origin, Row, Substrate};
@@ -72,7 +72,27 @@ impl<'j> Job<'j> {
     }
 
     /// Runs it; none at a host whose results another collects.
+    #[cfg(feature = "mpi")]
     pub(crate) fn run(&self) -> Result<Option<Kept>, Failure> {
+        let Some(member) = self.member.as_ref().filter(|member| member.in_job()) else {
+            return self.run_as_member();
+        };
+        let job = crate::mpi::Job::join(member.host, member.hosts)?;
+        let done = self.run_as_member();
+        let good = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| kept.verdict().is_ok());
+        if member.host == 0 && !done.as_ref().is_ok_and(good) {
+            job.give_up();
+        }
+        done
+    }
+
+    /// Runs it; none at a host whose results another collects.
+    #[cfg(not(feature = "mpi"))]
+    pub(crate) fn run(&self) -> Result<Option<Kept>, Failure> {
+        self.run_as_member()
+    }
+
+    fn run_as_member(&self) -> Result<Option<Kept>, Failure> {
         match self.member.as_ref().map(|member| member.host) {
             None | Some(0) => self.run_here().map(Some),
             Some(host) => self
@@ -215,7 +235,7 @@ fn membership(place: &Where, hosts: Option<u32>) -> Result<Option<Membership>, F
             host,
             hosts: size,
             run_key: key(place.job.iter().cloned()),
-            by: "--rank",
+            by: BY_HAND,
         }));
     }
     if place.launch == Launch::Local {

@@ -14,6 +14,7 @@ use harness::frame::{Blame, Failure as HostFailure, Frame};
 use harness::host::{Ending, HostConfig, Serving};
 use harness::local::{LaunchError, Pack};
 use harness::post::{FrameWriter, Post};
+use harness::timekeeper::Timekeeper;
 use harness::trial::Control;
 use harness::{Ended, Plan, Registry, Session, TrialSpec};
 use native::{Cpu, Host, Region, Request, TscClock, available_cpus, plan_pins};
@@ -127,7 +128,7 @@ pub(crate) fn prepare<'a>(job: &Job<'a>, lanes: u32, first: u32) -> Result<Ready
     let pod = Pod::new(job.plan.hosts.unwrap_or(DEFAULT_HOSTS), lanes);
     let trials = checked(&job.plan.with_lanes(lanes), &registry, pod, first)?;
     let pins = plan_pins(pod, 0, &available_cpus()?)?;
-    let region_bytes = region_bytes(&registry, &Control::lay_out(pod), &trials);
+    let region_bytes = region_bytes(&registry, &Control::lay_out_local(pod), &trials);
     let (pool, kind) = open_pool(job, pod, region_bytes)?;
     let timeout_ms = join_timeout_ms(job, JOIN_TIMEOUT_MS)?;
     let configs = configs(&pool, region_bytes, pod, &trials, timeout_ms)?;
@@ -307,17 +308,27 @@ fn prepare_and_serve(
     out.send(Frame::Hello {
         machine: description(&region, &tsc, &pins.cpus),
     });
-    let host = Host::new(&region, config.host, pins, tsc.clock(true));
+    let clock = tsc.clock(true);
+    let host = Host::new(&region, config.host, pins, clock);
     let registry = registry();
     let serving = Serving {
         config,
-        control: &Control::lay_out(config.pod),
+        control: &Control::lay_out_local(config.pod),
+        time: &Timekeeper::shared(disagreement_ns(&clock)),
         substrate: &host,
         registry: &registry,
         layout_hash: config.layout_hash(&registry),
         post: out,
     };
     Ok(serving.run(&stop))
+}
+
+/// How far readings of two CPUs of one machine may differ; none if the kernel does not vouch.
+fn disagreement_ns(clock: &fabric::Clock) -> Option<f64> {
+    match clock.across_hosts {
+        fabric::Across::Comparable { error_ns } => Some(error_ns),
+        fabric::Across::Incomparable(_) => None,
+    }
 }
 
 /// What `hosts/<id>.json` holds: the machine, and how this host uses it.

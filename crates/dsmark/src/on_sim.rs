@@ -170,6 +170,7 @@ impl Sited {
             control: &control,
             epoch: 0,
             watch: &NoWatch,
+            time: None,
             progress,
         };
         let lanes = registry.run(&sim, &stage);

@@ -48,7 +48,7 @@ const KEYS: [(&str, Kind); 33] = [
 ];
 
 /// Fields that were added to the published ones.
-const ADDED: [&str; 5] = ["reps", "stopped", "trial", "counters", "lane"];
+const ADDED: [&str; 6] = ["reps", "stopped", "trial", "counters", "lane", "start"];
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {

@@ -12,7 +12,7 @@ use crate::agree::{Effective, Placement, Verdict, judge};
 use crate::frame::{Blame, Failure, Frame};
 use crate::hosts::{Event, Hosts};
 use crate::post::{Between, Post};
-use crate::wire::Carrier;
+use crate::wire::{Arrived, Carrier};
 
 /// Collects frames at host 0, and brings them there from every other host.
 pub struct Courier<'a, C> {
@@ -70,6 +70,16 @@ impl<'a, C: Carrier> Courier<'a, C> {
     fn state(&self) -> MutexGuard<'_, State> {
         // A lane that panicked while it wrote left at most half a line, which is told as garbled.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings what hosts have to say to host 0, which passes it on.
+    fn bring(&self, up: impl FnOnce(&C, &[u8]) -> Arrived) -> Result<(), Gone> {
+        let outbox = std::mem::take(&mut self.state().outbox);
+        let (arrived, ended) = up(&self.carrier, &outbox);
+        for (host, bytes) in arrived {
+            self.take_in(host, &bytes);
+        }
+        ended
     }
 
     /// Passes on what `host` said.
@@ -138,7 +148,12 @@ impl<C: Carrier> Post for Courier<'_, C> {
         let places = match serde_json::from_slice(&told) {
             Ok(Verdict::Agreed(places)) => places,
             Ok(Verdict::Refused(what)) => {
-                let blame = Blame::Own;
+                // One story: host 0's.
+                let blame = if between.host == 0 {
+                    Blame::Own
+                } else {
+                    Blame::Another
+                };
                 return Err(Failure { what, blame });
             }
             Err(_) => {
@@ -163,12 +178,7 @@ impl<C: Carrier> Post for Courier<'_, C> {
         between: &Between<'_, S>,
         watch: &W,
     ) -> Result<(), Gone> {
-        let outbox = std::mem::take(&mut self.state().outbox);
-        let (arrived, ended) = self.carrier.up(between, watch, &outbox);
-        for (host, bytes) in arrived {
-            self.take_in(host, &bytes);
-        }
-        ended
+        self.bring(|carrier, outbox| carrier.up(between, watch, outbox))
     }
 
     fn refused(&self, failure: Failure) {
@@ -187,11 +197,11 @@ impl<C: Carrier> Post for Courier<'_, C> {
         // Host 0 leaves last: what the others say of a failure is part of the story.
         if between.host != 0 {
             self.send(Frame::Bye { failure });
-            let heard = self.hand_over(between, watch).is_ok();
-            self.state().heard = heard;
+            let heard = self.bring(|carrier, outbox| carrier.last(between, watch, outbox));
+            self.state().heard = heard.is_ok();
             return;
         }
-        let _ = self.hand_over(between, watch);
+        let _ = self.bring(|carrier, outbox| carrier.last(between, watch, outbox));
         self.send(Frame::Bye { failure });
     }
 }

@@ -16,6 +16,7 @@ use crate::frame::{Blame, Failure, Frame};
 use crate::post::{Between, Post};
 use crate::registry::Registry;
 use crate::spec::TrialSpec;
+use crate::timekeeper::Timekeeper;
 use crate::trial::{Control, LaneReport, Stage};
 
 /// What a host process is told: all of its configuration.
@@ -64,8 +65,9 @@ impl HostConfig {
         json!({
             "hosts": self.pod.hosts,
             "lanes": self.pod.lanes,
-            "region_bytes": self.region_bytes,
             "trials": self.trials.iter().map(trial).collect::<Vec<_>>(),
+            // After what it follows from: the first difference is the one that is told.
+            "region_bytes": self.region_bytes,
         })
     }
 
@@ -79,7 +81,7 @@ impl HostConfig {
         let mut hash = fnv::FnvHasher::default();
         let trials = serde_json::to_vec(&self.trials).expect("trials are plain values");
         hash.write(&trials);
-        let control = Control::lay_out(self.pod);
+        let control = Control::lay_out_local(self.pod);
         for spec in &self.trials {
             let mut arena = control.arena.clone();
             registry.lay_out(&mut arena, spec);
@@ -111,6 +113,8 @@ pub struct Serving<'a, S, P> {
     /// What is compared at the rendezvous, before anything else can be: see
     /// [`HostConfig::layout_hash`].
     pub layout_hash: u64,
+    /// One time for all hosts.
+    pub time: &'a Timekeeper<'a>,
     /// Where frames go.
     pub post: &'a P,
 }
@@ -221,6 +225,7 @@ impl<S: Substrate, P: Post> Serving<'_, S, P> {
                 control: self.control,
                 epoch,
                 watch: heart,
+                time: Some(self.time),
                 progress: &progress,
             };
             let lanes = self.registry.run(self.substrate, &stage);

@@ -31,6 +31,16 @@ pub struct Membership {
     pub by: &'static str,
 }
 
+/// [`Membership::by`] where a command line says it.
+pub const BY_HAND: &str = "--rank";
+
+impl Membership {
+    /// Whether a launcher started this process, rather than somebody who gave it its rank.
+    pub fn in_job(&self) -> bool {
+        self.by != BY_HAND
+    }
+}
+
 /// What an environment says that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JobError {

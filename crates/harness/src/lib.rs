@@ -6,6 +6,7 @@
 //!        Registry<S>: a name to code        registry.rs
 //!                      |
 //!   on every lane: the trial protocol       trial.rs    clear, warm up, repeat, census, verify
+//!                      |                    timekeeper.rs    one time for all hosts
 //!                      |
 //!   on every host: join, trials, leave      host.rs     one process a host
 //!                      | frames             frame.rs, post.rs
@@ -40,6 +41,7 @@ pub mod progress;
 pub mod registry;
 pub mod session;
 pub mod spec;
+pub mod timekeeper;
 pub mod trial;
 pub mod wire;
 

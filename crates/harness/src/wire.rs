@@ -47,6 +47,16 @@ pub trait Carrier: Sync {
     /// Brings `bytes` of every other host to host 0. What arrived before a wait ended is kept.
     fn up<S: Substrate, W: Watch>(&self, on: &Between<'_, S>, watch: &W, bytes: &[u8]) -> Arrived;
 
+    /// As [`up`](Self::up), for the last words of a run: other hosts may be gone.
+    fn last<S: Substrate, W: Watch>(
+        &self,
+        on: &Between<'_, S>,
+        watch: &W,
+        bytes: &[u8],
+    ) -> Arrived {
+        self.up(on, watch, bytes)
+    }
+
     /// Brings `bytes` of host 0 to every host.
     ///
     /// # Errors
@@ -154,7 +164,11 @@ impl Program for Turn<'_, '_> {
         Some(match (&mut *ends, self.what) {
             (Ends::Collects { up, .. }, Do::Up(_)) => collect(port, up, self.hosts),
             (Ends::Collects { down, .. }, Do::Down(bytes)) => (Vec::new(), send(port, down, bytes)),
-            (Ends::Delivers { up, .. }, Do::Up(bytes)) => (Vec::new(), send(port, up, bytes)),
+            // Not before host 0 has it: what lies in a ring when host 0 dies has reached nobody.
+            (Ends::Delivers { up, .. }, Do::Up(bytes)) => (
+                Vec::new(),
+                send(port, up, bytes).and_then(|()| up.drain(port)),
+            ),
             (Ends::Delivers { down, .. }, Do::Down(_)) => receive(port, down),
         })
     }
@@ -199,10 +213,13 @@ fn collect<P: Port>(port: &P, from: &mut FunnelConsumer<'_>, hosts: u32) -> Arri
     let mut words = [0; WORDS];
     while done.contains(&false) {
         let host = match from.receive(port, &mut words) {
-            Ok(host) => host,
+            Ok(host) => host as usize,
             Err(gone) => return (arrived, Err(gone)),
         };
-        done[host as usize] |= unpack(&words, &mut arrived[host as usize - 1].1);
+        if unpack(&words, &mut arrived[host - 1].1) {
+            done[host] = true;
+            from.tell(port);
+        }
     }
     (arrived, Ok(()))
 }

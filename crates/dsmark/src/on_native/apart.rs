@@ -18,14 +18,19 @@ use harness::frame::Frame;
 use harness::host::{Ending, HostConfig, Serving};
 use harness::job::Membership;
 use harness::post::Post;
+use harness::timekeeper::Timekeeper;
 use harness::trial::Control;
 use harness::wire::WireEnds;
 use harness::{Ended, Session, TrialSpec};
 use native::{Host, Pins, Region, Request, TscClock, available_cpus, backing, plan_pins};
 use serde_json::json;
 
-use super::{checked, description, device, join_timeout_ms, label, nonce, refuse_region, registry};
+use super::{
+    checked, description, device, disagreement_ns, join_timeout_ms, label, nonce, refuse_region,
+    registry,
+};
 use crate::build::build_id;
+use crate::cli::Clocks;
 use crate::compose::region_bytes;
 use crate::failure::Failure;
 use crate::job::{Job, Ready, Run};
@@ -77,6 +82,9 @@ pub(super) fn prepare<'a>(
         config,
         region,
         hostname,
+        clock: job.place.clock,
+        #[cfg(feature = "mpi")]
+        in_job: member.in_job(),
     };
     let specs = trials.clone();
     let start = move |run: &mut Run<'_>| {
@@ -145,6 +153,10 @@ struct Apart {
     config: HostConfig,
     region: Region,
     hostname: String,
+    clock: Clocks,
+    /// Whether an MPI launcher or a scheduler started this process.
+    #[cfg(feature = "mpi")]
+    in_job: bool,
 }
 
 impl Apart {
@@ -203,18 +215,29 @@ impl Apart {
         };
         let mut machine = description(&self.region, &tsc, &pins.cpus);
         machine["process"] = json!(std::process::id());
-        let host = Host::new(&self.region, config.host, pins, tsc.clock(true));
+        let control = Control::lay_out_apart(config.pod);
+        let (wire, lines) = control
+            .wire
+            .as_ref()
+            .zip(control.clocks.as_ref())
+            .context("hosts apart have a wire")?;
+        let time = Timekeeper::asking(lines);
+        let host = Host::new(&self.region, config.host, pins, tsc.clock(false));
         let settle = |placement: &Placement| {
             if let Ok(pins) = plan(placement, config.pod.lanes, &cpus) {
                 host.place(pins);
             }
-            host.set_clock(tsc.clock(placement.machines == 1));
+            if placement.machines == 1 && self.clock == Clocks::Auto {
+                let clock = tsc.clock(true);
+                host.set_clock(clock);
+                time.share(disagreement_ns(&clock));
+            }
         };
         let registry = registry();
-        let control = Control::lay_out_apart(config.pod);
-        let wire = control.wire.as_ref().context("hosts apart have a wire")?;
+        let mut settings = config.settings(&registry, &control);
+        settings["clock"] = json!(format!("{:?}", self.clock).to_lowercase());
         let effective = Effective {
-            settings: config.settings(&registry, &control),
+            settings,
             pool: pool(&config.device),
             site: Site {
                 hostname: self.hostname.clone(),
@@ -224,11 +247,17 @@ impl Apart {
             },
         };
         let ends = WireEnds::new(wire, config.host);
+        #[cfg(feature = "mpi")]
+        let ends = crate::mpi::ByMpi {
+            region: ends,
+            in_job: self.in_job,
+        };
         let courier = Courier::new(ends, effective, &settle, events);
         courier.send(Frame::Hello { machine });
         let serving = Serving {
             config,
             control: &control,
+            time: &time,
             substrate: &host,
             registry: &registry,
             layout_hash: control.arena.layout_hash(),

@@ -6,6 +6,7 @@ mod chart;
 pub(crate) mod curve;
 mod dots;
 pub(crate) mod finding;
+mod hosts;
 pub(crate) mod latency;
 mod matrix;
 mod page;
@@ -51,12 +52,13 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 8] = [
+const FIGURES: [(&str, Draw); 9] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
     ("primitive.svg", primitive::draw),
     ("visibility.svg", visibility::draw),
+    ("hosts.svg", hosts::draw),
     ("tier.svg", tier::draw),
     ("tier_truth.svg", tier::draw_truth),
     ("tier_skew.svg", tier::draw_skew),
