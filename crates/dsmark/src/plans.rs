@@ -12,9 +12,10 @@ use crate::failure::Failure;
 use crate::job::collects;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 2] = [
+pub(crate) const SHIPPED: [(&str, &str); 3] = [
     ("default", include_str!("../../../plans/default.toml")),
     ("claims", include_str!("../../../plans/claims.toml")),
+    ("hosts", include_str!("../../../plans/hosts.toml")),
 ];
 
 /// Reads a plan by name or path.

@@ -35,7 +35,8 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
         .flat_map(|one| Table::of(one, &sweeps))
         .collect();
     let maps = tables.iter().filter(|table| table.is_map()).count();
-    if maps == 0 && !sweeps.iter().any(noisy) {
+    // A plain run has every host alone; its other figures say what there is to say.
+    if !sweeps.iter().any(sweeps_hosts) {
         return None;
     }
     let mut page = Page::new(&title(&tables, &sweeps), WORKLOADS[3], results, &sweeps);
@@ -63,8 +64,9 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
     Some(page.finish(results))
 }
 
-fn noisy(condition: &Condition<'_>) -> bool {
-    condition.param("hosts_active").as_deref() == Some("noisy")
+fn sweeps_hosts(condition: &Condition<'_>) -> bool {
+    let active = condition.param("hosts_active");
+    active.is_some_and(|active| active == "pairs" || active == "noisy")
 }
 
 /// The widest ratio, as a sentence.
