@@ -234,18 +234,7 @@ impl Apart {
             }
         };
         let registry = registry();
-        let mut settings = config.settings(&registry, &control);
-        settings["clock"] = json!(format!("{:?}", self.clock).to_lowercase());
-        let effective = Effective {
-            settings,
-            pool: pool(&config.device),
-            site: Site {
-                hostname: self.hostname.clone(),
-                boot_id: std::fs::read_to_string(BOOT_ID)
-                    .map_or_else(|_| String::new(), |text| text.trim().to_owned()),
-                cpus: cpus.clone(),
-            },
-        };
+        let effective = self.effective(config.settings(&registry, &control), cpus.clone());
         let ends = WireEnds::new(wire, config.host);
         #[cfg(feature = "mpi")]
         let ends = crate::mpi::ByMpi {
@@ -269,6 +258,25 @@ impl Apart {
             heard: courier.heard(),
             story: courier.story().map(|failure| failure.what),
         })
+    }
+
+    /// What this host is about to run, on what, and where.
+    fn effective(&self, mut settings: serde_json::Value, cpus: Vec<usize>) -> Effective {
+        settings["clock"] = match self.clock {
+            Clocks::Auto => "auto",
+            Clocks::RoundTrips => "round-trips",
+        }
+        .into();
+        let boot_id = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
+        Effective {
+            settings,
+            pool: pool(&self.config.device),
+            site: Site {
+                hostname: self.hostname.clone(),
+                boot_id: boot_id.trim().to_owned(),
+                cpus,
+            },
+        }
     }
 }
 
