@@ -145,6 +145,12 @@ impl Bench {
         hosts.into_iter().map(|(_, pid)| pid).collect()
     }
 
+    /// Whether `process` already runs the host's program, not yet that of its launcher.
+    pub(crate) fn runs_a_host(process: u32) -> bool {
+        let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        arguments.split(|&byte| byte == 0).nth(1) == Some(b"host")
+    }
+
     /// # Panics
     /// If a process, a temporary file or a named region is left.
     #[track_caller]
