@@ -88,5 +88,7 @@ fn noise_is_heard() {
         rows[0]["p50"].as_f64().expect("a figure")
     };
     let (quiet, noisy) = (median("each"), median("noisy"));
-    assert!(noisy > 1.1 * quiet, "{noisy} beside noise, {quiet} without");
+    // Two writers of three hosts do not fill the device; whoever waits behind one of their lines
+    // waits all the same, and simulated time has no noise of its own.
+    assert!(noisy > quiet, "{noisy} beside noise, {quiet} without");
 }
