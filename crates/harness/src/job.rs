@@ -6,7 +6,7 @@
 //! | `OMPI_COMM_WORLD_RANK`, `_SIZE`, `PMIX_NAMESPACE` | Open MPI's `mpirun` |
 //! | `PMI_RANK`, `PMI_SIZE` | Hydra (MPICH, Intel MPI, MVAPICH), Slurm with PMI |
 //! | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS`, `SLURM_JOB_ID`, `SLURM_STEP_ID` | `srun` |
-//! | `PMIX_RANK`, `PMIX_NAMESPACE` | any other PMIx launcher, as `prun`; it tells no size |
+//! | `PMIX_RANK`, `PMIX_NAMESPACE` | any other launcher of its kind, as `prun`; it tells no size |
 //!
 //! In this order: Hydra may start its proxies by `srun`, whose variables then number the proxies.
 //! `SLURM_NTASKS` is not read: a batch script has it too, and is one process.
