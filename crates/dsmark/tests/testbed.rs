@@ -1,8 +1,8 @@
 //! A cluster on one machine: four network namespaces with addresses, names and ssh daemons of their
 //! own. The story that this guards: launching that worked on one machine, by inherited pipes and a
 //! parent's death, and left processes on three others when it failed. So the faults of `apart.rs`
-//! come again here, through ssh, and with a network that can be cut; and the suite starts by `mpirun
-//! -H`, under Open MPI and MPICH.
+//! come again here, through ssh, and with a network that can be cut; and the suite starts by
+//! `mpirun -H`, under Open MPI and MPICH.
 
 mod common;
 

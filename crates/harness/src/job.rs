@@ -1,5 +1,5 @@
-//! The launch `env`: which host this process is, by what an MPI launcher or a scheduler put into its
-//! environment. The binary need not be linked with any MPI.
+//! The launch `env`: which host this process is, by what an MPI launcher or a scheduler put into
+//! its environment. The binary need not be linked with any MPI.
 //!
 //! | variables | set by |
 //! |---|---|

@@ -54,8 +54,8 @@ struct State {
 }
 
 impl<'a> Timekeeper<'a> {
-    /// For hosts of one machine, whose readings differ by no more than `error_ns`; none where nobody
-    /// vouches for that.
+    /// For hosts of one machine, whose readings differ by no more than `error_ns`; none where
+    /// nobody vouches for that.
     pub fn shared(error_ns: Option<f64>) -> Self {
         Self::with(None, Source::Shared { error_ns })
     }

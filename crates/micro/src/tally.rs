@@ -28,8 +28,8 @@ impl Tally {
         port.fetch_add(self.words.at(first + 1), u64::from(!right));
     }
 
-    /// Demands that this lane noted `answers`, all of them right, if it is one of the `active` lanes
-    /// of its host, and none otherwise.
+    /// Demands that this lane noted `answers`, all of them right, if it is one of the `active`
+    /// lanes of its host, and none otherwise.
     pub(crate) fn demand<P: HostAtomics>(
         &self,
         worker: &Worker<'_, P>,

@@ -1,7 +1,7 @@
 //! Hosts that a launcher has started apart: this process is one of them.
 //!
-//! Every host reads its own command line; host 0 plans and collects besides. Results come to it over
-//! the region ([`harness::courier`]), so that hosts need share nothing but the pool.
+//! Every host reads its own command line; host 0 plans and collects besides. Results come to it
+//! over the region ([`harness::courier`]), so that hosts need share nothing but the pool.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

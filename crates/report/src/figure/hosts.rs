@@ -20,7 +20,7 @@ const SYMMETRIC: &str = "half_round_trip_ns";
 /// Heat maps that are drawn; the record has all.
 const MOST_MAPS: usize = 12;
 
-/// Width of a host's name, and of a cell at most; in a narrower one than the last, digits do not fit.
+/// Width of a host's name, and of a cell at most; in one narrower than the last, digits do not fit.
 const NAMES: i32 = 70;
 const CELL: i32 = 110;
 const LEGIBLE: i32 = 62;
