@@ -281,7 +281,7 @@ pub(crate) fn serve_host() -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let out = FrameWriter::new(stdout());
-    match prepare_and_serve(&config, stop, &out) {
+    match prepare_and_serve(&config, &stop, &out) {
         Ok(Ending::Good) => Ok(()),
         Ok(Ending::Bad) => std::process::exit(1),
         Err(Failure::Usage(error)) => {
@@ -298,7 +298,7 @@ pub(crate) fn serve_host() -> Result<(), Failure> {
 
 fn prepare_and_serve(
     config: &HostConfig,
-    stop: Arc<AtomicBool>,
+    stop: &Arc<AtomicBool>,
     out: &FrameWriter<std::io::Stdout>,
 ) -> Result<Ending, Failure> {
     let request = Request::new(&config.device, config.region_bytes, config.host);
@@ -320,7 +320,7 @@ fn prepare_and_serve(
         layout_hash: config.layout_hash(&registry),
         post: out,
     };
-    Ok(serving.run(&stop))
+    Ok(serving.run(stop))
 }
 
 /// How far readings of two CPUs of one machine may differ; none if the kernel does not vouch.

@@ -91,7 +91,7 @@ pub(super) fn prepare<'a>(
         if own.config.host == 0 {
             Ok(own.lead(&specs, place, run))
         } else {
-            own.follow(Arc::clone(run.interrupted))
+            own.follow(run.interrupted)
         }
     };
     Ok(Ready {
@@ -186,9 +186,9 @@ impl Apart {
     }
 
     /// Any other host.
-    fn follow(self, stop: Arc<AtomicBool>) -> Result<Ended, Failure> {
+    fn follow(self, stop: &Arc<AtomicBool>) -> Result<Ended, Failure> {
         let trials = self.config.trials.len();
-        let served = self.serve(&stop, None)?;
+        let served = self.serve(stop, None)?;
         match (served.ending, served.story) {
             (Ending::Good, _) | (_, None) => Ok(Ended {
                 trials,
