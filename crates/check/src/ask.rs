@@ -27,9 +27,14 @@ pub(crate) enum Ask {
     },
     /// A wait begins.
     Wait,
+    /// What the turns of a wait have left so far.
+    Carries(u64),
     Enter(u32),
     Leave(u32),
-    Pause,
+    Pause {
+        /// Whether its turn has read the clock: the wait may end by time.
+        timed: bool,
+    },
 }
 
 /// What an atomic instruction works on.
@@ -69,7 +74,12 @@ impl Change {
 impl Ask {
     /// Whether its answer is always the same, so that what follows is known without waiting.
     pub(crate) fn is_unit(&self) -> bool {
-        !matches!(self, Self::Load(_) | Self::Atomic(..) | Self::Pause)
+        !matches!(self, Self::Load(_) | Self::Atomic(..) | Self::Pause { .. })
+    }
+
+    /// Whether it ends a turn of a wait.
+    pub(crate) fn is_pause(&self) -> bool {
+        matches!(self, Self::Pause { .. })
     }
 
     /// The region line that it is about.
@@ -147,5 +157,7 @@ pub(crate) struct Op {
 pub(crate) const GO_ON: u64 = 0;
 /// The answer of a pause whose deadline has passed.
 pub(crate) const DEADLINE: u64 = 1;
+/// The answer of a pause after which the clock has moved on, further than anybody waits for.
+pub(crate) const TIME_PASSES: u64 = u64::MAX;
 /// The answer of a pause that misses host h is this plus h.
 pub(crate) const LOST_HOST: u64 = 2;

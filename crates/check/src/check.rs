@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::edit::Edits;
 use crate::finding::Finding;
 use crate::machine::Machine;
-use crate::runner::{Lanes, Runner};
+use crate::runner::{Lanes, Runner, seat};
 use crate::sanitize::Sanitizer;
 use crate::script::Script;
 use crate::search::{Bounds, Explored, OnEnd, Path, search};
@@ -37,6 +37,8 @@ pub struct Report {
     pub states: usize,
     /// Different ends of a run.
     pub ends: usize,
+    /// Runs by chance besides.
+    pub runs: u64,
     /// Operations and environment steps performed.
     pub steps: u64,
     /// What is wrong.
@@ -88,6 +90,9 @@ impl<'s> Checker<'s> {
             presets: presets.map(|(at, bits)| (at.offset(), bits)).collect(),
             crashes: subject.survives_crashes(),
             deadlines: subject.has_deadlines(),
+            timeouts: subject.timeouts(),
+            timely: subject.is_timely(),
+            serving: serving(subject),
             sanitize: options.sanitize,
             prune: options.prune,
             count_preemptions: false,
@@ -163,6 +168,7 @@ impl<'s> Checker<'s> {
             bounds,
             states: explored.states,
             ends: explored.ends,
+            runs: 0,
             steps: explored.steps,
             finding: None,
             fault: explored.fault,
@@ -179,6 +185,14 @@ impl<'s> Checker<'s> {
             self.machine.forget_plans();
         }
     }
+}
+
+/// Lanes that serve the others, one bit each.
+fn serving<S: Subject>(subject: &S) -> u64 {
+    let shape = subject.shape();
+    let lanes = 0..(shape.hosts * shape.lanes) as usize;
+    let serving = lanes.filter(|&lane| subject.serves(seat(shape, lane)));
+    serving.fold(0, |mask, lane| mask | 1 << lane)
 }
 
 /// Checks `subject`: `f` gets a checker that has learned nothing yet.
@@ -202,13 +216,6 @@ pub fn ends<S: Subject>(
     let runner = Runner::new(subject);
     let mut checker = Checker::over(subject, &runner, options);
     checker.run(&Edits::default(), bounds, &mut |machine, state| {
-        runner.with_outs(|all| {
-            let outs = machine.outs(state).into_iter();
-            let outs = outs.map(|out| out.map(|out| &all[out as usize]));
-            each(&End {
-                outs: outs.collect(),
-                memory: &state.memory,
-            });
-        });
+        runner.with_end(&machine.lane_ends(state), &state.memory, |end| each(end));
     })
 }

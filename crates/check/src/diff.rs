@@ -46,16 +46,22 @@ fn of_file(file: &str, source: &str, puts: &[&Insertion], text: &mut String) {
         let from = at.saturating_sub(CONTEXT).max(1);
         let to = (at + CONTEXT).min(lines.len());
         let count = to + 1 - from;
-        let _ = writeln!(
-            text,
-            "@@ -{from},{count} +{},{} @@",
-            from + grown,
-            count + 1
-        );
+        let before = put.recipe == Recipe::Observe;
+        // The source is shown without its maintenance: an observe that stands there is the one.
+        let stands = before && from < at && is_observe(lines[from - 1]);
+        let (old, new) = if stands {
+            (count - 1, count)
+        } else {
+            (count, count + 1)
+        };
+        let _ = writeln!(text, "@@ -{from},{old} +{},{new} @@", from + grown);
         for number in from..=to {
             let line = lines.get(number - 1).copied().unwrap_or_default();
-            let added = (number == at).then(|| added(line, put));
-            let before = put.recipe == Recipe::Observe;
+            if stands && number == from {
+                let _ = writeln!(text, "+{line}");
+                continue;
+            }
+            let added = (number == at && !stands).then(|| added(line, put));
             if let Some(added) = added.as_ref().filter(|_| before) {
                 let _ = writeln!(text, "+{added}");
             }
@@ -65,6 +71,11 @@ fn of_file(file: &str, source: &str, puts: &[&Insertion], text: &mut String) {
             }
         }
     }
+}
+
+/// Whether a line of source is nothing but an observe.
+fn is_observe(line: &str) -> bool {
+    line.contains(".observe(") || line.contains(".observe_each(")
 }
 
 /// The call that is put in beside a line of source, with that line's indentation and operand.

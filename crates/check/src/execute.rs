@@ -6,6 +6,7 @@ use model::{Buffered, Memory, Tag};
 use crate::ask::{Ask, Change, Place};
 use crate::finding::Kind;
 use crate::machine::Machine;
+use crate::sanitize::Word;
 use crate::state::{Fault, State, line_of};
 
 impl Machine<'_> {
@@ -46,9 +47,10 @@ impl Machine<'_> {
                 }
             }
             Ask::Wait => state.lanes[lane].again = false,
+            Ask::Carries(_) => {}
             Ask::Enter(section) => return self.enter_section(state, lane, section),
             Ask::Leave(section) => state.inside.retain(|(inside, _)| *inside != section),
-            Ask::Pause => unreachable!("a paused lane goes on by a move of its own"),
+            Ask::Pause { .. } => unreachable!("a paused lane goes on by a move of its own"),
         }
         Ok(0)
     }
@@ -74,7 +76,8 @@ impl Machine<'_> {
             return Ok(());
         }
         let know = state.lanes[lane].know;
-        if let Some(missed) = self.sanitizer.missed(know, place, tag) {
+        let own = self.own(lane, place);
+        if let Some(missed) = self.sanitizer.missed(know, own, tag) {
             return Err(self.stale(state, lane, place, bits, missed));
         }
         state.lanes[lane].know = self.sanitizer.read(know, tag);
@@ -87,15 +90,13 @@ impl Machine<'_> {
             .sanitizer
             .event(missed)
             .expect("only stores are missed");
-        let writer = self.script.op(newer.lane as usize, newer.node);
         let by = names.lane(newer.lane as usize);
-        let where_stored = writer.map_or(String::new(), |op| {
-            format!(" (stored at {})", crate::trace::place(op.caller))
-        });
+        let stored_at = crate::trace::place(newer.at);
         Fault {
             kind: Kind::StaleRead,
             what: format!(
-                "{} read {} = {bits}, older than the value of {by}{where_stored} that it knew of",
+                "{} read {} = {bits}, older than the value of {by} (stored at {stored_at}) that it \
+                 knew of",
                 names.lane(lane),
                 names.word(place),
             ),
@@ -114,10 +115,22 @@ impl Machine<'_> {
         if !self.setup.sanitize {
             return Tag::NONE;
         }
-        let at = &mut state.lanes[lane];
-        let (tag, know) = self.sanitizer.store(at.know, lane, place, at.node);
-        at.know = know;
+        let caller = self.caller(state, lane);
+        let own = self.own(lane, place);
+        let caller = caller.expect("a lane that stores is at an operation");
+        let know = state.lanes[lane].know;
+        let (tag, know) = self.sanitizer.store(know, lane, own, caller);
+        state.lanes[lane].know = know;
         tag
+    }
+
+    /// A place, told apart from the same place of another host where each has its own.
+    fn own(&self, lane: usize, place: Place) -> Word {
+        let host = match place {
+            Place::Host { .. } => self.setup.shape.host(lane) as u32,
+            Place::Pool(_) => 0,
+        };
+        Word { host, place }
     }
 
     fn atomic(
@@ -251,6 +264,7 @@ impl Machine<'_> {
                 blamed: None,
             });
         }
+        self.comes_to_rest(state, lane);
         state.inside.push((section, lane as u32));
         state.inside.sort_unstable();
         Ok(0)

@@ -114,7 +114,7 @@ pub use model::{Shape, WriteMode};
 pub use omissions::{Fate, Tally, Twin};
 pub use record::Record;
 pub use search::Bounds;
-pub use subject::{End, Subject, Violation, expect_equal};
+pub use subject::{End, Subject, Timeouts, Violation, expect_equal};
 pub use survey::{Budget, Survey, survey};
 pub use token::{TokenError, subject_of};
 pub use trace::Event;

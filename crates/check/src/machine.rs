@@ -6,8 +6,10 @@ use model::{Choice, Chooser, Clobber, Memory, Step, WriteMode};
 use crate::ask::{Ask, Caller, Change, GO_ON, Place};
 use crate::edit::{Act, Edits, acts};
 use crate::finding::Kind;
+use crate::runner::LaneEnd;
 use crate::sanitize::Sanitizer;
 use crate::script::{Script, What};
+use crate::search::actor;
 use crate::state::{Fault, LaneState, Move, Plan, Setup, State, Watched, line_of};
 use crate::trace::{Event, go_on};
 
@@ -19,6 +21,8 @@ pub(crate) struct Machine<'l> {
     edits: Edits,
     hoists: bool,
     plans: Vec<Vec<Option<Plan>>>,
+    /// Whether the moves told last are one that no other depends on.
+    pub(crate) took_alone: bool,
     /// Operations performed.
     pub(crate) steps: u64,
     /// What happened, where anybody wants to know.
@@ -35,6 +39,7 @@ impl<'l> Machine<'l> {
             edits: Edits::default(),
             hoists: false,
             plans: vec![Vec::new(); lanes],
+            took_alone: false,
             steps: 0,
             log: None,
         }
@@ -72,6 +77,7 @@ impl<'l> Machine<'l> {
             frozen: Vec::new(),
             current: 0,
             crashed: 0,
+            delays: Vec::new(),
         };
         for lane in 0..self.script.count() {
             self.settle(&mut state, lane)?;
@@ -141,6 +147,21 @@ impl<'l> Machine<'l> {
         !at.alive || self.script.op(lane, at.node).is_none()
     }
 
+    /// Whether all lanes have ended, but for those that serve the others, and those wait.
+    pub(crate) fn is_over(&self, state: &State) -> bool {
+        (0..state.lanes.len()).all(|lane| {
+            let serves = self.setup.serving >> lane & 1 == 1;
+            self.has_ended(state, lane) || serves && self.pauses(state, lane)
+        })
+    }
+
+    /// Whether a lane is between two turns of a wait.
+    pub(crate) fn pauses(&self, state: &State, lane: usize) -> bool {
+        let at = state.lanes[lane];
+        let op = self.script.op(lane, at.node);
+        at.alive && op.is_some_and(|op| op.ask.is_pause())
+    }
+
     /// Takes one move; the chooser decides what the memory leaves open.
     pub(crate) fn take(
         &mut self,
@@ -149,15 +170,19 @@ impl<'l> Machine<'l> {
         chooser: &mut impl Chooser,
     ) -> Result<(), Fault> {
         self.steps += 1;
+        if let Some(lane) = actor(chosen) {
+            self.turn_to(state, lane);
+        }
         match chosen {
             Move::Lane(lane) => {
-                self.turn_to(state, lane);
                 self.perform(state, lane)?;
                 self.settle(state, lane)
             }
             Move::GoOn { lane, answer } => {
-                self.turn_to(state, lane);
                 self.note(state, lane, |_| go_on(answer));
+                state
+                    .delays
+                    .retain(|(delayed, _)| *delayed as usize != lane);
                 let at = &mut state.lanes[lane];
                 at.again = self.hoists && answer == GO_ON;
                 at.node = self.script.child(lane, at.node, answer);
@@ -182,7 +207,11 @@ impl<'l> Machine<'l> {
             match &self.script.node(lane, at.node).what {
                 What::Op(_) if at.alive => {}
                 What::Op(_) => return Ok(()),
-                What::Ended(out) => return self.ended(lane, *out),
+                What::Ended(out) => {
+                    let out = *out;
+                    self.comes_to_rest(state, lane);
+                    return self.ended(lane, out);
+                }
                 What::Panicked(message) => return Err(self.panicked(lane, message)),
             }
             match self.next_act(state, lane) {
@@ -195,7 +224,12 @@ impl<'l> Machine<'l> {
                     self.steps += 1;
                     self.perform(state, lane)?;
                 }
-                Some(_) => return Ok(()),
+                Some(act) => {
+                    if act.ask().is_pause() {
+                        self.comes_to_rest(state, lane);
+                    }
+                    return Ok(());
+                }
             }
         }
     }
@@ -233,7 +267,7 @@ impl<'l> Machine<'l> {
         let memory = &state.memory;
         let synchronous = self.setup.shape.writes == WriteMode::Synchronous;
         match ask {
-            Ask::Load(_) | Ask::Pause | Ask::Leave(_) => false,
+            Ask::Load(_) | Ask::Pause { .. } | Ask::Leave(_) => false,
             Ask::Atomic(_, change) => matches!(change, Change::Store(_)),
             // With nothing held, a full fence that has nothing to wait for changes nothing.
             Ask::Fence(Fence::Full) => {
@@ -267,7 +301,7 @@ impl<'l> Machine<'l> {
             Ask::Atomic(Place::Pool(at), _) => {
                 memory.is_drained(lane) && memory.peek(lane, at).is_some()
             }
-            Ask::Pause => false,
+            Ask::Pause { .. } => false,
             _ => true,
         }
     }
@@ -332,6 +366,7 @@ impl<'l> Machine<'l> {
                     state.lanes[lane].alive = false;
                     state.lanes[lane].act = 0;
                     state.inside.retain(|(_, inside)| *inside as usize != lane);
+                    self.comes_to_rest(state, lane);
                 }
                 Ok(())
             }
@@ -367,21 +402,22 @@ impl<'l> Machine<'l> {
         }
     }
 
-    /// What each lane brought back, as numbers; nothing from one that crashed.
-    pub(crate) fn outs(&self, state: &State) -> Vec<Option<u32>> {
-        let outs = state.lanes.iter().enumerate().map(|(lane, at)| {
+    /// How each lane has ended.
+    pub(crate) fn lane_ends(&self, state: &State) -> Vec<LaneEnd> {
+        let ends = state.lanes.iter().enumerate().map(|(lane, at)| {
             match self.script.node(lane, at.node).what {
-                What::Ended(out) if at.alive => Some(out),
-                _ => None,
+                _ if !at.alive => LaneEnd::Died(self.script.inside(lane, at.node)),
+                What::Ended(out) => LaneEnd::Out(out),
+                _ => LaneEnd::Serving,
             }
         });
-        outs.collect()
+        ends.collect()
     }
 
     /// What the subject says about an end.
     pub(crate) fn judge(&self, state: &State) -> Result<(), Fault> {
-        let outs = self.outs(state);
-        let judged = self.script.lanes().judge(&outs, &state.memory);
+        let ends = self.lane_ends(state);
+        let judged = self.script.lanes().judge(&ends, &state.memory);
         judged.map_err(|violation| Fault {
             kind: violation.kind,
             what: violation.what,

@@ -15,30 +15,65 @@
 //! * neither for a line that its host will never look at again, as far as the script is known;
 //!   a search repeats itself until the script has stopped growing;
 //! * a flush that a full fence waits for, of a line that is absent or clean, at once and alone: it
-//!   changes nothing that any other host or the device can see.
+//!   changes nothing that any other host or the device can see;
+//! * likewise a plain store that enters a cache in which its line is not dirty, if nobody else uses
+//!   the line in that cache and no other host ever stores to it again: an eviction may follow it,
+//!   and there was nothing to evict before;
+//! * likewise a load of a line that nobody else will ever store to again.
 //!
 //! `tests/pruning.rs` compares with leaving out nothing.
 
 use fabric::{Fence, Line};
-use model::{Buffered, Step, WriteMode};
+use model::{Buffered, Step, WriteMode, ordered};
 
-use crate::ask::{Ask, Place};
+use crate::ask::{Ask, Change, Place};
 use crate::machine::Machine;
 use crate::script::What;
 use crate::state::{LaneState, Move, State};
 
-/// Lines that each lane may still look at, by node, one bit a line.
+/// Lines, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Uses {
+    /// That a lane may still look at, or store to.
+    looks: u64,
+    /// That it may still store to.
+    stores: u64,
+    /// Of these, those that it may store to around the cache.
+    around: u64,
+}
+
+impl Uses {
+    const NONE: Self = Self::all(0);
+
+    const fn all(mask: u64) -> Self {
+        Self {
+            looks: mask,
+            stores: mask,
+            around: mask,
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            looks: self.looks | other.looks,
+            stores: self.stores | other.stores,
+            around: self.around | other.around,
+        }
+    }
+}
+
+/// How each lane may still use the region, by node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Futures {
-    masks: Vec<Vec<u64>>,
+    uses: Vec<Vec<Uses>>,
 }
 
 impl Futures {
     /// A node that was not known when the futures were computed may look at anything.
-    fn of(&self, lane: usize, at: &LaneState) -> u64 {
-        let masks = self.masks.get(lane);
-        let mask = masks.and_then(|masks| masks.get(at.node as usize));
-        mask.copied().unwrap_or(u64::MAX)
+    fn of(&self, lane: usize, at: &LaneState) -> Uses {
+        let uses = self.uses.get(lane);
+        let uses = uses.and_then(|uses| uses.get(at.node as usize));
+        uses.copied().unwrap_or(Uses::all(u64::MAX))
     }
 }
 
@@ -47,37 +82,45 @@ impl Machine<'_> {
     pub(crate) fn futures(&self) -> Futures {
         let lanes = 0..self.script.count();
         Futures {
-            masks: lanes.map(|lane| self.lane_futures(lane)).collect(),
+            uses: lanes.map(|lane| self.lane_futures(lane)).collect(),
         }
     }
 
-    fn lane_futures(&self, lane: usize) -> Vec<u64> {
-        let own: Vec<u64> = self
-            .script
-            .nodes(lane)
-            .map(|(_, node)| match &node.what {
-                What::Op(op) if op.ask.looks_at_a_copy() || op.ask.stored_line().is_some() => {
-                    self.bit(op.ask.line())
-                }
-                _ => 0,
-            })
-            .collect();
-        let mut masks = own;
+    fn lane_futures(&self, lane: usize) -> Vec<Uses> {
+        let nodes = self.script.nodes(lane);
+        let own = nodes.map(|(_, node)| match &node.what {
+            What::Op(op) => self.uses(&op.ask),
+            _ => Uses::NONE,
+        });
+        let mut uses: Vec<Uses> = own.collect();
         // Children mostly come after their parents, so that few rounds backwards settle it.
         loop {
             let mut changed = false;
-            for node in (0..masks.len()).rev() {
-                let children = self.script.children(lane, node as u32);
-                let below = children.iter();
-                let mask = below.fold(masks[node], |mask, (_, child)| {
-                    mask | masks[*child as usize]
-                });
-                changed |= mask != masks[node];
-                masks[node] = mask;
+            for node in (0..uses.len()).rev() {
+                let below = self.script.children(lane, node as u32).iter();
+                let all = below.fold(uses[node], |all, (_, child)| all.or(uses[*child as usize]));
+                changed |= all != uses[node];
+                uses[node] = all;
             }
             if !changed {
-                return masks;
+                return uses;
             }
+        }
+    }
+
+    /// What one operation uses.
+    fn uses(&self, ask: &Ask) -> Uses {
+        let bit = self.bit(ask.line());
+        let stores = match ask {
+            Ask::Atomic(Place::Pool(_), change) => *change != Change::Load,
+            ask => ask.stored_line().is_some(),
+        };
+        let around = matches!(ask, Ask::StoreNt(..) | Ask::StoreLine(..));
+        let if_so = |so: bool| if so { bit } else { 0 };
+        Uses {
+            looks: if_so(stores || ask.looks_at_a_copy()),
+            stores: if_so(stores),
+            around: if_so(around),
         }
     }
 
@@ -95,7 +138,7 @@ impl Machine<'_> {
         state.lanes.iter().enumerate().any(|(lane, at)| {
             at.alive
                 && self.setup.shape.domain(lane) == domain
-                && (futures.of(lane, at) & bit != 0
+                && (futures.of(lane, at).looks & bit != 0
                     || state
                         .memory
                         .buffered(lane)
@@ -112,12 +155,14 @@ impl Machine<'_> {
         moves: &mut Vec<Move>,
     ) -> usize {
         moves.clear();
+        self.took_alone = false;
         let mut certain = Vec::new();
         state.memory.certain_steps(&mut certain);
         if self.setup.prune
-            && let Some(step) = self.alone(state, futures, &certain)
+            && let Some(alone) = self.alone(state, futures, &certain)
         {
-            moves.push(Move::Step(step));
+            self.took_alone = true;
+            moves.push(alone);
             return 1;
         }
         let mut answers = Vec::new();
@@ -130,6 +175,9 @@ impl Machine<'_> {
             moves.extend(answers.iter().map(|&answer| Move::GoOn { lane, answer }));
         }
         moves.extend(certain.iter().copied().map(Move::Step));
+        if moves.is_empty() && !self.is_over(state) {
+            self.late_moves(state, moves);
+        }
         let count = moves.len();
         let mut unasked = Vec::new();
         self.unasked(state, futures, &certain, &mut unasked);
@@ -152,6 +200,7 @@ impl Machine<'_> {
             }
             let mut answers = Vec::new();
             self.answers(state, lane, &mut answers);
+            self.late_answers(state, lane, &mut answers);
             moves.extend(answers.iter().map(|&answer| Move::GoOn { lane, answer }));
         }
         let mut steps = Vec::new();
@@ -169,12 +218,30 @@ impl Machine<'_> {
         moves
     }
 
-    /// A drain that no other step depends on.
-    fn alone(&mut self, state: &State, futures: &Futures, certain: &[Step]) -> Option<Step> {
-        certain.iter().copied().find(|step| {
-            let Step::Drain { lane, entry } = *step else {
-                return false;
-            };
+    /// A move that no other one depends on.
+    pub(crate) fn alone(
+        &mut self,
+        state: &State,
+        futures: &Futures,
+        certain: &[Step],
+    ) -> Option<Move> {
+        let mut drains = certain.iter().copied();
+        let drain = drains.find(|step| match *step {
+            Step::Drain { lane, entry } => {
+                self.drops_alone(state, futures, lane, entry)
+                    || self.stores_alone(state, futures, lane, entry)
+            }
+            _ => false,
+        });
+        let loads = |lane: &usize| self.loads_alone(state, futures, *lane);
+        drain
+            .map(Move::Step)
+            .or_else(|| (0..state.lanes.len()).find(loads).map(Move::Lane))
+    }
+
+    /// Whether an entry is a flush that changes nothing but its own cache.
+    fn drops_alone(&mut self, state: &State, futures: &Futures, lane: usize, entry: usize) -> bool {
+        {
             let waits = self.next_act(state, lane).map(|act| *act.ask());
             if waits != Some(Ask::Fence(Fence::Full)) {
                 return false;
@@ -191,7 +258,7 @@ impl Machine<'_> {
             };
             let dirty = memory.copy(domain, line).is_some_and(|(_, dirty)| dirty);
             !dirty && !memory.holds(domain, line) && self.is_alone(state, futures, lane, line)
-        })
+        }
     }
 
     /// Whether a line's copy is this lane's business only, and nothing else of it on its way.
@@ -210,8 +277,73 @@ impl Machine<'_> {
             if other == lane {
                 return on_line == 1;
             }
-            on_line == 0 && (!at.alive || futures.of(other, at) & bit == 0)
+            on_line == 0 && (!at.alive || futures.of(other, at).looks & bit == 0)
         })
+    }
+
+    /// Whether an entry is a store that changes nothing but its own cache, and that cache's copy is
+    /// nobody else's business.
+    fn stores_alone(&self, state: &State, futures: &Futures, lane: usize, entry: usize) -> bool {
+        let memory = &state.memory;
+        let entries = memory.buffered(lane);
+        let Some(store @ Buffered::Store { at, .. }) = entries.clone().nth(entry) else {
+            return false;
+        };
+        let (line, domain) = (at.line(), self.setup.shape.domain(lane));
+        let fresh = memory.copy(domain, line).is_none_or(|(content, dirty)| {
+            !dirty && *content.words() == *memory.line_at_device(line).words()
+        });
+        // Whatever else this lane does to the line comes after it.
+        let mut others = entries.enumerate();
+        let is_first = others.all(|(index, other)| {
+            other.line() != Some(line) || index == entry || index > entry && ordered(store, other)
+        });
+        let around = futures.of(lane, &state.lanes[lane]).around;
+        fresh
+            && is_first
+            && around & self.bit(Some(line)) == 0
+            && self.is_left_alone(state, futures, lane, line)
+    }
+
+    /// Whether a lane's next operation is a load whose result nothing can change.
+    fn loads_alone(&mut self, state: &State, futures: &Futures, lane: usize) -> bool {
+        if !self.is_ready(state, lane) {
+            return false;
+        }
+        let Some(Ask::Load(at)) = self.next_act(state, lane).map(|act| *act.ask()) else {
+            return false;
+        };
+        let memory = &state.memory;
+        let (line, domain) = (at.line(), self.setup.shape.domain(lane));
+        let fresh = memory.copy(domain, line).is_none_or(|(content, dirty)| {
+            dirty || *content.words() == *memory.line_at_device(line).words()
+        });
+        let mut own = memory.buffered(lane);
+        fresh
+            && !own.any(|entry| entry.line() == Some(line))
+            && self.is_left_alone(state, futures, lane, line)
+    }
+
+    /// Whether no other lane changes a line any more, and none of this cache uses it.
+    fn is_left_alone(&self, state: &State, futures: &Futures, lane: usize, line: Line) -> bool {
+        let (shape, memory) = (self.setup.shape, &state.memory);
+        let (bit, domain) = (self.bit(Some(line)), shape.domain(lane));
+        let elsewhere = |&(other, at): &(usize, Line)| other != domain && at == line;
+        let quiet = !memory.dirty_lines().any(|it| elsewhere(&it))
+            && !memory.held_lines().any(|(_, held)| held == line);
+        quiet
+            && state.lanes.iter().enumerate().all(|(other, at)| {
+                let uses = futures.of(other, at);
+                let uses = if shape.domain(other) == domain {
+                    uses.looks
+                } else {
+                    uses.stores
+                };
+                let mut entries = memory.buffered(other);
+                other == lane
+                    || (!at.alive || uses & bit == 0)
+                        && !entries.any(|entry| entry.line() == Some(line))
+            })
     }
 
     /// Evictions and fetches.
@@ -228,7 +360,7 @@ impl Machine<'_> {
                 .unasked_steps(|_, _| true, &self.script.lines, steps);
             return;
         }
-        let over = (0..state.lanes.len()).all(|lane| self.has_ended(state, lane));
+        let over = self.is_over(state);
         let context = Context {
             looking: self.looking(state, certain),
             changing: self.changing(state, certain),
@@ -292,7 +424,7 @@ impl Machine<'_> {
                 Ask::Load(at) | Ask::Atomic(Place::Pool(at), _) => {
                     looking.push((domain, at.line()));
                 }
-                Ask::Pause => {
+                Ask::Pause { .. } => {
                     let node = state.lanes[lane].node;
                     let watched = self.plan(lane, node).watched.iter();
                     let lines = watched.filter_map(|it| crate::state::line_of(it.place));

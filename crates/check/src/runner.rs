@@ -7,7 +7,7 @@ use std::sync::Once;
 use fabric::{Seat, Tapped};
 use model::{Memory, Shape};
 
-use crate::port::{FarEnough, Label, LanePort, Oracle};
+use crate::port::{FarEnough, Label, LaneClock, LanePort, Oracle};
 use crate::subject::{End, Subject, Violation};
 
 /// How a run of a lane stopped.
@@ -19,6 +19,17 @@ pub(crate) enum Stop {
     Panicked(String),
 }
 
+/// How a lane ended, when everything did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LaneEnd {
+    /// It brought something back: an index.
+    Out(u32),
+    /// It serves the others and was in a wait.
+    Serving,
+    /// Its host crashed while it was inside of these sections.
+    Died(Vec<u32>),
+}
+
 /// The lanes of a subject, whatever its type.
 pub(crate) trait Lanes {
     /// Runs a lane until its oracle has no answer, or to its end.
@@ -28,7 +39,7 @@ pub(crate) trait Lanes {
     /// What the subject says about one lane's result.
     fn verdict(&self, lane: usize, out: u32) -> Result<(), Violation>;
     /// What it says about the end.
-    fn judge(&self, outs: &[Option<u32>], memory: &Memory) -> Result<(), Violation>;
+    fn judge(&self, ends: &[LaneEnd], memory: &Memory) -> Result<(), Violation>;
 }
 
 /// A subject, and everything that its lanes ever brought back.
@@ -49,9 +60,27 @@ impl<'s, S: Subject> Runner<'s, S> {
         }
     }
 
-    /// Lends what lanes brought back.
-    pub(crate) fn with_outs<R>(&self, f: impl FnOnce(&[S::Out]) -> R) -> R {
-        f(&self.outs.borrow())
+    /// Lends an end.
+    pub(crate) fn with_end<R>(
+        &self,
+        ends: &[LaneEnd],
+        memory: &Memory,
+        f: impl FnOnce(&End<'_, S::Out>) -> R,
+    ) -> R {
+        let all = self.outs.borrow();
+        let out = |end: &LaneEnd| match end {
+            LaneEnd::Out(out) => Some(&all[*out as usize]),
+            LaneEnd::Serving | LaneEnd::Died(_) => None,
+        };
+        let died = |end: &LaneEnd| match end {
+            LaneEnd::Died(inside) => Some(inside.clone()),
+            LaneEnd::Out(_) | LaneEnd::Serving => None,
+        };
+        f(&End {
+            outs: ends.iter().map(out).collect(),
+            died: ends.iter().map(died).collect(),
+            memory,
+        })
     }
 }
 
@@ -71,6 +100,7 @@ impl<S: Subject> Lanes for Runner<'_, S> {
             discipline: self.subject.discipline(),
             region_bytes: self.region_bytes,
             label: &label,
+            clock: LaneClock::default(),
             oracle,
         };
         let ended = quietly(|| {
@@ -99,11 +129,8 @@ impl<S: Subject> Lanes for Runner<'_, S> {
             .verdict(seat(self.shape, lane), &outs[out as usize])
     }
 
-    fn judge(&self, ended: &[Option<u32>], memory: &Memory) -> Result<(), Violation> {
-        let outs = self.outs.borrow();
-        let outs = ended.iter().map(|out| out.map(|out| &outs[out as usize]));
-        let outs = outs.collect();
-        self.subject.judge(&End { outs, memory })
+    fn judge(&self, ends: &[LaneEnd], memory: &Memory) -> Result<(), Violation> {
+        self.with_end(ends, memory, |end| self.subject.judge(end))
     }
 }
 

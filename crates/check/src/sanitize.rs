@@ -11,7 +11,15 @@ use std::collections::HashMap;
 use fabric::Lines;
 use model::Tag;
 
-use crate::ask::Place;
+use crate::ask::{Caller, Place};
+
+/// A word, as who knows of it is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Word {
+    /// Whose DRAM it is in; 0 for the region.
+    pub(crate) host: u32,
+    pub(crate) place: Place,
+}
 
 /// One store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,9 +27,9 @@ pub(crate) struct Event {
     pub(crate) lane: u32,
     /// Counts the stores of its lane.
     seq: u32,
-    pub(crate) place: Place,
-    /// The node of the store in its lane's script.
-    pub(crate) node: u32,
+    pub(crate) word: Word,
+    /// The source line of the store.
+    pub(crate) at: Caller,
     /// What its lane knew before.
     before: u32,
 }
@@ -32,7 +40,7 @@ struct Knowledge {
     /// By lane: how many of its stores.
     clock: Vec<u32>,
     /// By word: the newest of those stores, several where none came after the others.
-    last: Vec<(Place, Vec<u32>)>,
+    last: Vec<(Word, Vec<u32>)>,
 }
 
 /// All stores and all knowledge that a search has met. Number 0 of each is nothing.
@@ -71,14 +79,19 @@ impl Sanitizer {
         self.events.get((tag.0 as usize).checked_sub(1)?)
     }
 
-    /// A lane stores: what its store is called, and what the lane then knows.
-    pub(crate) fn store(&mut self, know: u32, lane: usize, place: Place, node: u32) -> (Tag, u32) {
-        let seq = self.knowledge[know as usize].clock[lane] + 1;
+    /// A lane stores: what its store is called, and what the lane then knows. A word that the
+    /// program validates itself only passes on what its writer knew: nobody misses a store of it.
+    pub(crate) fn store(&mut self, know: u32, lane: usize, word: Word, at: Caller) -> (Tag, u32) {
+        let validated = self.validates(word);
+        let seq = match validated {
+            true => 0,
+            false => self.knowledge[know as usize].clock[lane] + 1,
+        };
         let event = Event {
             lane: lane as u32,
             seq,
-            place,
-            node,
+            word,
+            at,
             before: know,
         };
         if let Some(&id) = self.event_ids.get(&event) {
@@ -87,9 +100,13 @@ impl Sanitizer {
         self.events.push(event);
         let id = self.events.len() as u32;
         self.event_ids.insert(event, id);
+        if validated {
+            self.after.push(know);
+            return (Tag(id), know);
+        }
         let mut after = self.knowledge[know as usize].clone();
         after.clock[lane] = seq;
-        after.put(place, vec![id]);
+        after.put(word, vec![id]);
         let after = self.intern(after);
         self.after.push(after);
         (Tag(id), after)
@@ -113,8 +130,8 @@ impl Sanitizer {
             clock: clock.map(|(a, b)| *a.max(b)).collect(),
             last: mine.last.clone(),
         };
-        for (place, events) in &theirs.last {
-            let mut all = both.at(*place).to_vec();
+        for (word, events) in &theirs.last {
+            let mut all = both.at(*word).to_vec();
             all.extend(
                 events
                     .iter()
@@ -125,7 +142,7 @@ impl Sanitizer {
             let newest = |id: &u32| !all.iter().any(|other| self.is_before(*id, *other));
             let mut newest: Vec<u32> = all.iter().copied().filter(newest).collect();
             newest.sort_unstable();
-            both.put(*place, newest);
+            both.put(*word, newest);
         }
         let joined = self.intern(both);
         self.joined.insert((know, other), joined);
@@ -133,19 +150,24 @@ impl Sanitizer {
     }
 
     /// The store that a lane knows of and that is newer than the one that it has just read.
-    pub(crate) fn missed(&self, know: u32, place: Place, read: Tag) -> Option<Tag> {
-        if let Place::Pool(at) = place
-            && self.validated.iter().any(|lines| lines.contains(at.line()))
-        {
+    pub(crate) fn missed(&self, know: u32, word: Word, read: Tag) -> Option<Tag> {
+        if self.validates(word) {
             return None;
         }
         // Words of eight bytes carry a tag; of two that share one, nothing is said.
-        if self.event(read).is_some_and(|event| event.place != place) {
+        if self.event(read).is_some_and(|event| event.word != word) {
             return None;
         }
-        let known = self.knowledge[know as usize].at(place);
+        let known = self.knowledge[know as usize].at(word);
         let newer = |id: &&u32| read == Tag::NONE || self.is_before(read.0, **id);
         known.iter().find(newer).map(|id| Tag(*id))
+    }
+
+    fn validates(&self, word: Word) -> bool {
+        let Place::Pool(at) = word.place else {
+            return false;
+        };
+        self.validated.iter().any(|lines| lines.contains(at.line()))
     }
 
     /// Whether `later`'s lane knew of `first` when it stored.
@@ -167,15 +189,15 @@ impl Sanitizer {
 }
 
 impl Knowledge {
-    fn at(&self, place: Place) -> &[u32] {
-        let found = self.last.binary_search_by_key(&place, |(at, _)| *at);
+    fn at(&self, word: Word) -> &[u32] {
+        let found = self.last.binary_search_by_key(&word, |(at, _)| *at);
         found.map_or(&[], |index| &self.last[index].1)
     }
 
-    fn put(&mut self, place: Place, events: Vec<u32>) {
-        match self.last.binary_search_by_key(&place, |(at, _)| *at) {
+    fn put(&mut self, word: Word, events: Vec<u32>) {
+        match self.last.binary_search_by_key(&word, |(at, _)| *at) {
             Ok(index) => self.last[index].1 = events,
-            Err(index) => self.last.insert(index, (place, events)),
+            Err(index) => self.last.insert(index, (word, events)),
         }
     }
 }
@@ -186,16 +208,24 @@ mod tests {
 
     use super::*;
 
-    fn word(offset: u64) -> Place {
-        Place::Pool(Access::word(offset, 8))
+    fn word(offset: u64) -> Word {
+        Word {
+            host: 0,
+            place: Place::Pool(Access::word(offset, 8)),
+        }
+    }
+
+    #[track_caller]
+    fn here() -> Caller {
+        std::panic::Location::caller()
     }
 
     /// Message passing: whoever has read the flag knows of the payload.
     #[test]
     fn knowledge_travels_with_what_is_read() {
         let mut all = Sanitizer::new(2, Vec::new());
-        let (payload, know) = all.store(0, 0, word(0), 1);
-        let (flag, _) = all.store(know, 0, word(64), 2);
+        let (payload, know) = all.store(0, 0, word(0), here());
+        let (flag, _) = all.store(know, 0, word(64), here());
         assert_eq!(all.missed(0, word(0), Tag::NONE), None);
         let reader = all.read(0, flag);
         assert_eq!(all.missed(reader, word(0), Tag::NONE), Some(payload));
@@ -207,23 +237,23 @@ mod tests {
     #[test]
     fn races_are_not_stale() {
         let mut all = Sanitizer::new(3, Vec::new());
-        let (one, _) = all.store(0, 0, word(0), 1);
-        let (two, _) = all.store(0, 1, word(0), 1);
+        let (one, _) = all.store(0, 0, word(0), here());
+        let (two, _) = all.store(0, 1, word(0), here());
         let reader = all.read(0, one);
         assert_eq!(all.missed(reader, word(0), two), None);
         let both = all.read(reader, two);
         assert_eq!(all.missed(both, word(0), one), None);
         assert_eq!(all.missed(both, word(0), Tag::NONE), Some(one));
         // A third store that knows of both is newer than either.
-        let (three, know) = all.store(both, 2, word(0), 9);
+        let (three, know) = all.store(both, 2, word(0), here());
         assert_eq!(all.missed(know, word(0), two), Some(three));
     }
 
     #[test]
     fn the_order_of_joining_does_not_matter() {
         let mut all = Sanitizer::new(3, Vec::new());
-        let (one, _) = all.store(0, 0, word(0), 1);
-        let (two, _) = all.store(0, 1, word(64), 1);
+        let (one, _) = all.store(0, 0, word(0), here());
+        let (two, _) = all.store(0, 1, word(64), here());
         let a = all.read(0, one);
         let b = all.read(0, two);
         assert_eq!(all.read(a, two), all.read(b, one));

@@ -12,7 +12,8 @@
 //! where it asks for the same whatever it has asked before, the tree is folded: after the pause
 //! stands the node of the wait's beginning. Purity is not believed but tested: what is learned
 //! below a wait is run a second time with one more turn before it, and a closure that then differs
-//! is unrolled instead ([`Script::restart`]).
+//! is unrolled instead ([`Script::restart`]). A closure that remembers something may say what
+//! ([`fabric::Mark::Carries`]): then turns are folded that leave the same, and tested likewise.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -71,13 +72,28 @@ pub(crate) struct Node {
     pub(crate) reads: Vec<Read>,
     /// At a pause: how many turns in a row, before this one, have seen the same.
     idle: u32,
+    /// At a pause: what its turn says that it carries on.
+    carried: Option<u64>,
+    /// At a pause: whether its turn began with something else.
+    changes: bool,
+}
+
+/// Turns that begin with the same node, though they come after different pauses.
+#[derive(Clone, Copy, Debug)]
+struct Fold {
+    wait: u32,
+    /// The first pause that was folded.
+    pause: u32,
+    count: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Tree {
     nodes: Vec<Node>,
-    /// The first folded pause of each wait, and how many were folded.
-    turns: HashMap<u32, (u32, u32)>,
+    /// By the first node of a turn.
+    folds: HashMap<u32, Fold>,
+    /// The first node of a turn, by its wait and by what it carries.
+    heads: HashMap<(u32, u64), u32>,
 }
 
 /// A lane that was run twice with the same results and did not do the same.
@@ -182,16 +198,14 @@ impl<'l> Script<'l> {
     #[inline(never)]
     fn grow(&mut self, lane: usize, node: u32, answer: u64) -> u32 {
         if let Some(wait) = self.wait_of(lane, node).filter(|_| answer == GO_ON) {
-            let head = self.child(lane, wait, 0);
-            self.trees[lane].nodes[node as usize]
-                .next
-                .push((answer, head));
-            let turns = self.trees[lane].turns.entry(wait).or_insert((node, 0));
-            turns.1 += 1;
-            if turns.1 <= TESTED_TURNS {
-                self.test_turn(lane, wait, node);
+            let head = match self.node(lane, node).carried {
+                None => Some(self.child(lane, wait, 0)),
+                Some(carried) => self.trees[lane].heads.get(&(wait, carried)).copied(),
+            };
+            if let Some(head) = head {
+                self.fold(lane, node, wait, head);
+                return head;
             }
-            return head;
         }
         self.learn(lane, node, answer);
         let next = &self.trees[lane].nodes[node as usize].next;
@@ -200,10 +214,26 @@ impl<'l> Script<'l> {
         learned.map_or(node, |&(_, child)| child)
     }
 
+    /// Puts a turn that is known already after a pause.
+    fn fold(&mut self, lane: usize, pause: u32, wait: u32, head: u32) {
+        let tree = &mut self.trees[lane];
+        tree.nodes[pause as usize].next.push((GO_ON, head));
+        let first = Fold {
+            wait,
+            pause,
+            count: 0,
+        };
+        let fold = tree.folds.entry(head).or_insert(first);
+        fold.count += 1;
+        if fold.count <= TESTED_TURNS {
+            self.test_turn(lane, head, Fold { pause, ..first });
+        }
+    }
+
     /// The wait that a pause repeats, if it may be folded.
     fn wait_of(&self, lane: usize, pause: u32) -> Option<u32> {
         let op = self.op(lane, pause)?;
-        if !self.folding || op.ask != Ask::Pause || self.unfolded.contains(&op.caller) {
+        if !self.folding || !op.ask.is_pause() || self.unfolded.contains(&op.caller) {
             return None;
         }
         let mut node = pause;
@@ -229,6 +259,21 @@ impl<'l> Script<'l> {
         }
         path.reverse();
         path
+    }
+
+    /// The sections that a lane is inside of when it comes to `node`.
+    pub(crate) fn inside(&self, lane: usize, node: u32) -> Vec<u32> {
+        let mut inside = Vec::new();
+        let path = self.path(lane, node);
+        // The last node's own operation has not been performed.
+        for &node in &path[..path.len().saturating_sub(1)] {
+            match self.op(lane, node).map(|op| op.ask) {
+                Some(Ask::Enter(section)) => inside.push(section),
+                Some(Ask::Leave(section)) => inside.retain(|other| *other != section),
+                _ => {}
+            }
+        }
+        inside
     }
 
     /// Runs a lane to `node`, answers its operation with `answer`, and notes what it then does.
@@ -261,11 +306,32 @@ impl<'l> Script<'l> {
             });
             return;
         }
-        for node in fresh {
+        for &node in &fresh {
             self.finish(lane, node);
+            self.note_head(lane, node);
         }
         let last = self.trees[lane].nodes.len() as u32 - 1;
         self.test_path(lane, last);
+    }
+
+    /// A turn that was learned after a pause is the one for whatever the pause carries; the first
+    /// turn of a wait, for what it says first.
+    fn note_head(&mut self, lane: usize, node: u32) {
+        let parent = self.node(lane, node).parent;
+        let (Some(Ask::Carries(digest)), Some(before)) = (
+            self.op(lane, node).map(|op| op.ask),
+            (parent != NONE).then(|| self.op(lane, parent)).flatten(),
+        ) else {
+            return;
+        };
+        let wait = match before.ask {
+            Ask::Wait => Some(parent),
+            Ask::Pause { .. } => self.wait_of(lane, parent),
+            _ => None,
+        };
+        if let Some(wait) = wait {
+            self.trees[lane].heads.insert((wait, digest), node);
+        }
     }
 
     /// What can be said about a new node once it hangs in the tree.
@@ -273,28 +339,41 @@ impl<'l> Script<'l> {
         let Some(op) = self.op(lane, node) else {
             return;
         };
-        let (line, pauses) = (op.ask.line(), op.ask == Ask::Pause);
+        let (line, pauses) = (op.ask.line(), op.ask.is_pause());
         if let Some(line) = line.filter(|line| !self.lines.contains(line)) {
             self.lines.push(line);
         }
         if pauses {
-            let (reads, before) = self.turn_reads(lane, node);
+            let (turn, before) = self.turn(lane, node);
+            let reads = reads(&turn);
+            let carries = |(_, ask, _): &(u32, Ask, u64)| match ask {
+                Ask::Carries(digest) => Some(*digest),
+                _ => None,
+            };
+            let carried = turn.iter().rev().find_map(carries);
+            let began_with = turn.first().and_then(carries);
             let before = before.map(|pause| self.node(lane, pause));
             let same = before.filter(|before| sees_the_same(&before.reads, &reads));
             let idle = same.map_or(0, |before| before.idle + 1);
+            let changes = carried != began_with;
             let node = &mut self.trees[lane].nodes[node as usize];
             (node.reads, node.idle) = (reads, idle);
+            (node.carried, node.changes) = (carried, changes);
         }
     }
 
-    /// Whether a wait that could not be folded may take a turn more although nothing has changed:
-    /// its closure remembers something, so that it may make more of the same.
+    /// Whether a wait may take a turn more although nothing has changed: its closure remembers
+    /// something, so that it may make more of the same.
     pub(crate) fn may_idle(&self, lane: usize, pause: u32) -> bool {
-        self.wait_of(lane, pause).is_none() && self.node(lane, pause).idle < IDLE_TURNS
+        let node = self.node(lane, pause);
+        match self.wait_of(lane, pause) {
+            Some(_) => node.changes,
+            None => node.idle < IDLE_TURNS,
+        }
     }
 
-    /// What the turn that ends at a pause has looked at, and the pause before it.
-    fn turn_reads(&self, lane: usize, pause: u32) -> (Vec<Read>, Option<u32>) {
+    /// The operations of the turn that ends at a pause, with their results, and the pause before.
+    fn turn(&self, lane: usize, pause: u32) -> (Vec<(u32, Ask, u64)>, Option<u32>) {
         let mut before = None;
         let mut turn = Vec::new();
         let mut node = pause;
@@ -305,7 +384,7 @@ impl<'l> Script<'l> {
                 break;
             }
             match self.op(lane, parent).map(|op| op.ask) {
-                Some(Ask::Pause) => {
+                Some(Ask::Pause { .. }) => {
                     before = Some(parent);
                     break;
                 }
@@ -315,54 +394,35 @@ impl<'l> Script<'l> {
             node = parent;
         }
         turn.reverse();
-        let mut reads = Vec::new();
-        for (index, &(node, ask, value)) in turn.iter().enumerate() {
-            let place = match ask {
-                Ask::Load(at) => Place::Pool(at),
-                Ask::Atomic(place, _) => place,
-                _ => continue,
-            };
-            let line = ask.line();
-            let flushes = turn[..index].iter().filter_map(|(node, ask, _)| {
-                let flushed = matches!(ask, Ask::Flush(..)) && ask.line() == line;
-                flushed.then_some(*node)
-            });
-            reads.push(Read {
-                place,
-                value,
-                node,
-                flushes: flushes.collect(),
-            });
-        }
-        (reads, before)
+        (turn, before)
     }
 
     /// Runs the path to `leaf` again with one more turn of each folded wait on it.
     fn test_path(&mut self, lane: usize, leaf: u32) {
         let path = self.path(lane, leaf);
-        let turns = &self.trees[lane].turns;
-        let detours: Vec<(u32, u32)> = path
+        let folds = &self.trees[lane].folds;
+        let detours = path
             .iter()
-            .filter_map(|wait| Some((*wait, turns.get(wait)?.0)))
-            .collect();
+            .filter_map(|head| Some((*head, *folds.get(head)?)));
+        let detours: Vec<(u32, Fold)> = detours.collect();
         if !detours.is_empty() && !self.agrees(lane, &path, &detours) {
             for &detour in &detours {
                 if !self.agrees(lane, &path, &[detour]) {
-                    self.unfold(lane, detour.0);
+                    self.unfold(lane, detour.1.wait);
                 }
             }
             // Only together: give up all.
             if !self.stale {
-                for (wait, _) in detours {
-                    self.unfold(lane, wait);
+                for (_, fold) in detours {
+                    self.unfold(lane, fold.wait);
                 }
             }
         }
     }
 
-    /// Tests a turn that was just found on what is known below its wait.
-    fn test_turn(&mut self, lane: usize, wait: u32, pause: u32) {
-        let mut open = vec![wait];
+    /// Tests a pause that was just found on what is known of the turn after it.
+    fn test_turn(&mut self, lane: usize, head: u32, fold: Fold) {
+        let mut open = vec![head];
         let mut leaves = Vec::new();
         while let Some(node) = open.pop() {
             let below: Vec<u32> = self.trees[lane].nodes[node as usize]
@@ -378,8 +438,8 @@ impl<'l> Script<'l> {
         }
         for leaf in leaves.into_iter().take(TESTED_LEAVES) {
             let path = self.path(lane, leaf);
-            if !self.agrees(lane, &path, &[(wait, pause)]) {
-                return self.unfold(lane, wait);
+            if !self.agrees(lane, &path, &[(head, fold)]) {
+                return self.unfold(lane, fold.wait);
             }
         }
     }
@@ -392,17 +452,20 @@ impl<'l> Script<'l> {
         }
     }
 
-    /// Whether a lane does what `path` says also after a turn of some of its waits.
-    fn agrees(&self, lane: usize, path: &[u32], detours: &[(u32, u32)]) -> bool {
-        let mut expected = Vec::new();
+    /// Whether a lane does what `path` says also where some of its turns come after other pauses.
+    fn agrees(&self, lane: usize, path: &[u32], detours: &[(u32, Fold)]) -> bool {
+        let mut expected: Vec<u32> = Vec::new();
         for &node in path {
-            expected.push(node);
-            if let Some(&(wait, pause)) = detours.iter().find(|(wait, _)| *wait == node) {
-                let turn = self.path(lane, pause);
-                let from = turn.iter().position(|&node| node == wait);
-                let from = from.expect("a pause lies below its wait");
-                expected.extend(&turn[from + 1..]);
+            if let Some((_, fold)) = detours.iter().find(|(head, _)| *head == node) {
+                // What leads to the other pause since the wait began, in place of what led here.
+                let turn = self.path(lane, fold.pause);
+                let below = "turns and pauses lie below their wait";
+                let from = turn.iter().position(|&node| node == fold.wait);
+                let kept = expected.iter().position(|&node| node == fold.wait);
+                expected.truncate(kept.expect(below) + 1);
+                expected.extend(&turn[from.expect(below) + 1..]);
             }
+            expected.push(node);
         }
         let follower = Follower {
             script: self,
@@ -509,6 +572,8 @@ impl Learning<'_> {
             next: Vec::new(),
             reads: Vec::new(),
             idle: 0,
+            carried: None,
+            changes: false,
         });
         if parent != NONE {
             self.tree.nodes[parent as usize].next.push((answer, node));
@@ -538,6 +603,30 @@ impl Learning<'_> {
         let fresh = self.path.split_off(self.path.len() - self.new);
         (self.differs, fresh)
     }
+}
+
+/// What a turn has looked at.
+fn reads(turn: &[(u32, Ask, u64)]) -> Vec<Read> {
+    let mut reads = Vec::new();
+    for (index, &(node, ask, value)) in turn.iter().enumerate() {
+        let place = match ask {
+            Ask::Load(at) => Place::Pool(at),
+            Ask::Atomic(place, _) => place,
+            _ => continue,
+        };
+        let line = ask.line();
+        let flushes = turn[..index].iter().filter_map(|(node, ask, _)| {
+            let flushed = matches!(ask, Ask::Flush(..)) && ask.line() == line;
+            flushed.then_some(*node)
+        });
+        reads.push(Read {
+            place,
+            value,
+            node,
+            flushes: flushes.collect(),
+        });
+    }
+    reads
 }
 
 fn sees_the_same(before: &[Read], now: &[Read]) -> bool {

@@ -22,7 +22,10 @@ pub struct Bounds {
     /// Environment moves of one run that need never happen: evictions, fetches, non-temporal
     /// stores kept in the cache, crashes.
     pub environment: Option<u32>,
-    /// Times that a lane is left although it could go on and is not pausing.
+    /// Times that a lane is left although it, or something that it has buffered, could go on: a
+    /// lane and its buffer are one actor, as in the contexts of Atig, Bouajjani and Parlato
+    /// ("Getting rid of store-buffers in TSO analysis", CAV 2011). To leave a lane that pauses, or
+    /// has ended, is free.
     pub preemptions: Option<u32>,
     /// States visited.
     pub states: usize,
@@ -123,16 +126,25 @@ struct From {
     certain: bool,
     /// What it and all before it cost.
     cost: Cost,
+    /// The lane whose turn it stays, where the move is nobody's.
+    stays: Option<u32>,
+}
+
+/// The lane whose move it is, or whose buffer's.
+pub(crate) fn actor(chosen: Move) -> Option<usize> {
+    match chosen {
+        Move::Lane(lane) | Move::GoOn { lane, .. } | Move::Step(Step::Drain { lane, .. }) => {
+            Some(lane)
+        }
+        Move::Step(_) => None,
+    }
 }
 
 /// Whether a move leaves a lane that could go on and is not pausing.
 fn preempts(state: &State, moves: &[Move], chosen: Move) -> bool {
-    let lane = match chosen {
-        Move::Lane(lane) | Move::GoOn { lane, .. } => lane,
-        Move::Step(_) => return false,
-    };
     let current = state.current as usize;
-    lane != current && moves.contains(&Move::Lane(current))
+    let could_go_on = |it: &Move| actor(*it) == Some(current) && !matches!(it, Move::GoOn { .. });
+    actor(chosen).is_some_and(|lane| lane != current) && moves.iter().any(could_go_on)
 }
 
 /// Whether the memory leaves nothing open about a move.
@@ -246,6 +258,7 @@ impl Search<'_, '_, '_> {
     fn expand(&mut self, visit: u32, state: State, moves: &mut Vec<Move>) -> Result<(), Anew> {
         let cost = self.visits[visit as usize].cost;
         let certain = self.machine.moves(&state, &self.futures, moves);
+        let stays = self.machine.took_alone.then_some(state.current);
         if certain == 0 && !self.at_rest(visit, &state) {
             return Ok(());
         }
@@ -258,7 +271,7 @@ impl Search<'_, '_, '_> {
             if index >= certain && self.bounds.environment.is_some() {
                 cost.environment += 1;
             }
-            if self.bounds.preemptions.is_some() && preempts(at, moves, chosen) {
+            if self.bounds.preemptions.is_some() && stays.is_none() && preempts(at, moves, chosen) {
                 cost.preemptions += 1;
             }
             if !cost.within(&self.bounds) {
@@ -270,6 +283,7 @@ impl Search<'_, '_, '_> {
                 index,
                 certain: index < certain,
                 cost,
+                stays,
             };
             if index + 1 == moves.len() && has_one_outcome(at, chosen) {
                 let state = state.take().expect("it is there, just above");
@@ -287,11 +301,7 @@ impl Search<'_, '_, '_> {
     /// Nothing happens by itself any more: an end, or nobody can go on. Says whether the search
     /// goes on here.
     fn at_rest(&mut self, visit: u32, state: &State) -> bool {
-        let lanes = 0..state.lanes.len();
-        let over = lanes
-            .into_iter()
-            .all(|lane| self.machine.has_ended(state, lane));
-        let judged = if over {
+        let judged = if self.machine.is_over(state) {
             self.explored.ends += 1;
             self.ends.push(visit);
             (self.on_end)(self.machine, state);
@@ -334,7 +344,7 @@ impl Search<'_, '_, '_> {
     fn arrive(
         &mut self,
         from: &From,
-        next: State,
+        mut next: State,
         step: Taken,
         taken: Result<(), Fault>,
         kept: bool,
@@ -358,6 +368,7 @@ impl Search<'_, '_, '_> {
                 index: from.index as u16,
                 inner: step.inner,
             };
+            next.current = from.stays.unwrap_or(next.current);
             let to = self.visit(next, from.visit, chosen, cost);
             if from.certain && !kept {
                 self.edges.push((from.visit, to));

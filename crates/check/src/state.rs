@@ -8,6 +8,7 @@ use model::{Memory, Shape, Step};
 use crate::ask::{Caller, Place};
 use crate::edit::Act;
 use crate::finding::Kind;
+use crate::subject::Timeouts;
 use crate::trace::Names;
 
 /// Where a lane is.
@@ -46,6 +47,9 @@ pub(crate) struct State {
     pub(crate) current: u32,
     /// One bit for each host that crashed.
     pub(crate) crashed: u64,
+    /// Lanes in a delay, and the lanes that come to their next wait before it ends, one bit each;
+    /// kept in timely programs only.
+    pub(crate) delays: Vec<(u32, u64)>,
 }
 
 /// One way to go on.
@@ -81,6 +85,11 @@ pub(crate) struct Setup {
     pub(crate) presets: Vec<(u64, u64)>,
     pub(crate) crashes: bool,
     pub(crate) deadlines: bool,
+    pub(crate) timeouts: Timeouts,
+    /// Whether delays outlast every lane's way to its next wait.
+    pub(crate) timely: bool,
+    /// Lanes that serve the others, one bit each.
+    pub(crate) serving: u64,
     pub(crate) sanitize: bool,
     pub(crate) prune: bool,
     pub(crate) count_preemptions: bool,

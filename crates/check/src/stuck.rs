@@ -1,6 +1,6 @@
 //! Nobody can go on: who waits for what, and why it will not come.
 
-use crate::ask::{Ask, Place};
+use crate::ask::Place;
 use crate::finding::Kind;
 use crate::machine::Machine;
 use crate::state::{Fault, State, line_of};
@@ -68,7 +68,7 @@ impl Machine<'_> {
             .op(lane, node)
             .filter(|_| state.lanes[lane].alive)?;
         let who = self.setup.names.lane(lane);
-        if op.ask != Ask::Pause {
+        if !op.ask.is_pause() {
             let at = place(op.caller);
             return Some((None, format!("{who} cannot perform its operation at {at}")));
         }

@@ -8,6 +8,19 @@ use model::{Access, Memory, Shape};
 use crate::finding::Kind;
 use crate::search::Bounds;
 
+/// When a wait whose turns read the clock may end by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timeouts {
+    /// Never: the clock stands still.
+    #[default]
+    Never,
+    /// At any pause.
+    Anytime,
+    /// Only when nobody can go on otherwise: patience, and that with a silent host, is long against
+    /// everything that happens by itself.
+    Last,
+}
+
 /// A program under check. One for a lock of your own takes some thirty lines: see
 /// `examples/check_my_lock.rs`.
 pub trait Subject: Program<Out: PartialEq> {
@@ -57,6 +70,36 @@ pub trait Subject: Program<Out: PartialEq> {
         false
     }
 
+    /// When a wait that reads the clock may end by time, and when a crashed host is missed.
+    fn timeouts(&self) -> Timeouts {
+        Timeouts::Never
+    }
+
+    /// Whether a delay, which is a wait that looks at nothing but the clock, takes longer than any
+    /// lane on its way from one wait, section or end to the next: what timed algorithms assume.
+    fn is_timely(&self) -> bool {
+        false
+    }
+
+    /// Whether a lane serves the others for ever: a run is over once all others have ended and it
+    /// waits.
+    fn serves(&self, seat: Seat) -> bool {
+        let _ = seat;
+        false
+    }
+
+    /// What must be found, one of these: of a program that is wrong on its pod, and is there to
+    /// show it.
+    fn expects(&self) -> Vec<Kind> {
+        Vec::new()
+    }
+
+    /// Whether each maintenance operation is to be left out in turn. Not of a larger variant of a
+    /// subject whose twins are tried already.
+    fn has_twins(&self) -> bool {
+        true
+    }
+
     /// Whether what one lane brought back is right.
     ///
     /// # Errors
@@ -79,8 +122,10 @@ pub trait Subject: Program<Out: PartialEq> {
 /// How a run ended.
 #[derive(Debug)]
 pub struct End<'a, Out> {
-    /// What each lane brought back, by seat; nothing from a lane that crashed.
+    /// What each lane brought back, by seat; nothing from a lane that crashed or that serves.
     pub outs: Vec<Option<&'a Out>>,
+    /// By seat, of a lane that crashed: the sections that it was inside of.
+    pub died: Vec<Option<Vec<u32>>>,
     pub(crate) memory: &'a Memory,
 }
 

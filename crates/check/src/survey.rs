@@ -31,7 +31,7 @@ pub struct Budget {
 impl Default for Budget {
     fn default() -> Self {
         Self {
-            states: 1_000_000,
+            states: 300_000,
             seed: 1,
             twins: true,
         }
@@ -57,9 +57,10 @@ pub fn survey(subject: &dyn Checkable, budget: Budget) -> Survey {
     let mut done = None;
     subject.with(Options::default(), &mut |checker| {
         let report = check(checker, budget);
-        let mut record = Record::new(subject.name(), subject.hosts(), report);
+        let expected = subject.expects();
+        let mut record = Record::new(subject.name(), subject.hosts(), expected, report);
         let (mut omissions, mut weakenings) = (Vec::new(), Vec::new());
-        if budget.twins && record.verdict != Verdict::Fail {
+        if budget.twins && subject.has_twins() && record.verdict != Verdict::Fail {
             let bounds = Bounds {
                 states: budget.states / TWIN_SHARE,
                 ..record.bounds
@@ -93,7 +94,7 @@ fn check(checker: &mut Checker<'_>, budget: Budget) -> Report {
     if report.verdict != Verdict::Bounded {
         return report;
     }
-    let report = checker.check(own);
+    let mut report = checker.check(own);
     if report.verdict == Verdict::Fail || report.states < own.states {
         return report;
     }
@@ -108,6 +109,7 @@ fn check(checker: &mut Checker<'_>, budget: Budget) -> Report {
         if walked.verdict == Verdict::Fail {
             return walked;
         }
+        report.runs += walked.runs;
     }
     report
 }

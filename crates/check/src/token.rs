@@ -36,8 +36,9 @@ pub enum TokenError {
     },
     /// It was made by another build.
     #[error(
-        "this is a token of build {theirs} of {name}, and here is build {own}: what its lanes do \
-         has changed; check again to get a token of this build"
+        "this is a token of build {theirs} of {name}, and here it leads to build {own}: what its \
+         lanes do has changed, or the token is damaged; copy the whole line that follows `token`, \
+         or check again to get one of this build"
     )]
     OtherBuild {
         /// The subject.
@@ -167,13 +168,13 @@ impl Machine<'_> {
     pub(crate) fn at_the_end(&mut self, state: &State) -> Option<Fault> {
         let mut certain = Vec::new();
         state.memory.certain_steps(&mut certain);
-        let lanes = 0..state.lanes.len();
-        if lanes.clone().all(|lane| self.has_ended(state, lane)) {
+        if self.is_over(state) {
             return self.judge(state).err();
         }
         let mut answers = Vec::new();
-        let goes_on = lanes.into_iter().any(|lane| {
+        let goes_on = (0..state.lanes.len()).any(|lane| {
             self.answers(state, lane, &mut answers);
+            self.late_answers(state, lane, &mut answers);
             self.is_ready(state, lane)
         });
         if goes_on || !answers.is_empty() || !certain.is_empty() {

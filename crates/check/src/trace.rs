@@ -6,7 +6,7 @@ use fabric::{Arena, Fence, Flush, LINE_BYTES, Line, Space};
 use model::{Buffered, Memory, Shape, Step};
 use serde::Serialize;
 
-use crate::ask::{Ask, Caller, Change, DEADLINE, GO_ON, LOST_HOST, Place};
+use crate::ask::{Ask, Caller, Change, DEADLINE, GO_ON, LOST_HOST, Place, TIME_PASSES};
 use crate::edit::Act;
 use crate::machine::Machine;
 use crate::state::State;
@@ -98,6 +98,7 @@ pub(crate) fn go_on(answer: u64) -> String {
     match answer {
         GO_ON => "looks again".to_owned(),
         DEADLINE => "its deadline has passed".to_owned(),
+        TIME_PASSES => "time passes".to_owned(),
         host => format!("misses host {}", host - LOST_HOST),
     }
 }
@@ -143,9 +144,10 @@ pub(crate) fn told(names: &Names, ask: &Ask) -> String {
         }
         Ask::Freeze { from, .. } => format!("view {}", named(&names.region, *from)),
         Ask::Wait => "waits".to_owned(),
+        Ask::Carries(_) => "remembers".to_owned(),
         Ask::Enter(section) => format!("enters section {section}"),
         Ask::Leave(section) => format!("leaves section {section}"),
-        Ask::Pause => "pause".to_owned(),
+        Ask::Pause { .. } => "pause".to_owned(),
     }
 }
 
@@ -165,7 +167,7 @@ impl Machine<'_> {
     }
 
     pub(crate) fn note_act(&mut self, state: &State, lane: usize, act: &Act) {
-        if self.log.is_none() || *act.ask() == Ask::Wait {
+        if self.log.is_none() || matches!(act.ask(), Ask::Wait | Ask::Carries(_)) {
             return;
         }
         let put = if matches!(act, Act::Put(_)) {

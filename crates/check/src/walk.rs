@@ -167,6 +167,7 @@ impl Checker<'_> {
             bounds,
             states: 0,
             ends: done,
+            runs: done as u64,
             steps: self.machine.steps - before,
             finding,
             fault: found,
@@ -186,9 +187,7 @@ impl Checker<'_> {
                 if let Some(fault) = self.machine.at_the_end(&state) {
                     return (path, Some(fault));
                 }
-                if moves.is_empty()
-                    || (0..state.lanes.len()).all(|l| self.machine.has_ended(&state, l))
-                {
+                if moves.is_empty() || self.machine.is_over(&state) {
                     return (path, None);
                 }
             }

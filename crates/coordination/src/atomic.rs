@@ -7,7 +7,8 @@
 //! is left out of the census: it does it all the time. Its lane is not among the contenders.
 //!
 //! *Metrics.* `op_ns`: operations and reads alike, by each contender's own clock.
-//! `throughput_per_s`: those of all contenders by the longest span.
+//! `throughput_per_s`: those of all contenders by the longest span. Between hosts also
+//! `op_bound_ns`, two trips: what an operation by a server cannot beat.
 //!
 //! *Verified.* Contender 0 reads the word before and after each repetition. The difference must be
 //! the sum of all adds, or the number of exchanges that succeeded; with swaps, everything put and
@@ -18,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use sync::Arrival;
 use sync::atomic::{AnyAtomic, Atomic64, AtomicVisitor, Rmw, ValueDesk, Via};
 use sync::lock::Options;
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::{Cast, Done, Role, Spread};
-use crate::gather::Gather;
 use crate::verdict::Verdict;
+use crate::yardstick::Yardstick;
 
 /// Rounds of a server between two looks at who is done.
 const ROUNDS_PER_LOOK: u32 = 64;
@@ -84,6 +85,19 @@ impl Params {
         }
     }
 
+    /// Why there is nothing to measure, where there is not: a sweep over all operations and all
+    /// ways has such a pair.
+    fn refused<P: HostAtomics>(&self, cast: &Cast, port: &P) -> Option<String> {
+        if !self.via.can(self.operation(0, 0, 0)) {
+            let via = self.via;
+            return Some(format!(
+                "via = {via} only adds, without a result: use op = fetch-add, or via = server"
+            ));
+        }
+        cast.refuses_hardware(port)
+            .filter(|_| self.via.is_hardware())
+    }
+
     /// A contender's n-th operation, if it saw `seen` last.
     fn operation(&self, contender: u32, number: u64, seen: u64) -> Rmw {
         match self.op {
@@ -106,6 +120,7 @@ pub struct Layout {
     /// Of each contender: its span; the sum that `Sum` keeps.
     spans: Gather,
     verdict: Verdict,
+    yardstick: Yardstick,
 }
 
 /// The workload.
@@ -131,6 +146,7 @@ impl Workload for Atomic {
             done: Done::lay_out(arena, "atomic.done", &cast),
             spans: Gather::lay_out(arena, "atomic.span", params.contenders, 2),
             verdict: Verdict::lay_out(arena, "atomic.wrong"),
+            yardstick: Yardstick::lay_out(arena, "atomic.yardstick"),
         }
     }
 
@@ -140,12 +156,6 @@ impl Workload for Atomic {
         }
         if !(0.0..=1.0).contains(&params.read_share) {
             return Err(format!("read_share = {}: use 0 to 1", params.read_share));
-        }
-        if !params.via.can(params.operation(0, 0, 0)) {
-            return Err(format!(
-                "via = {}: it only adds, use op = fetch-add",
-                params.via
-            ));
         }
         let lines = match params.via {
             Via::Server | Via::Sharded => pod.hosts * pod.lanes,
@@ -169,8 +179,7 @@ impl Workload for Atomic {
         let cast = params.cast(worker.pod());
         let mut outcome = Outcome::default();
         let leads = worker.seat().leads_pod();
-        let refused = cast.refuses_hardware(worker.port());
-        if let Some(why) = refused.filter(|_| params.via.is_hardware()) {
+        if let Some(why) = params.refused(&cast, worker.port()) {
             if leads {
                 let series = &mut outcome.series;
                 series.push(Series::absent("op_ns", "ns", &why));
@@ -178,6 +187,8 @@ impl Workload for Atomic {
             }
             return Ok(outcome);
         }
+        let bounds = layout.yardstick.measure(worker)?;
+        outcome.series.extend(bounds.of_trips("op_bound_ns", 2));
         let ends = layout.atomic.visit(Lane {
             worker,
             layout,
@@ -199,8 +210,8 @@ impl Workload for Atomic {
         repetitions: u32,
     ) -> Result<Verified, Mismatch> {
         let port = worker.port();
-        let refused = params.cast(worker.pod()).refuses_hardware(port).is_some();
-        if !worker.seat().leads_pod() || refused && params.via.is_hardware() {
+        let refused = params.refused(&params.cast(worker.pod()), port);
+        if !worker.seat().leads_pod() || refused.is_some() {
             return Ok(Verified::Nothing);
         }
         let what = "the word after a repetition, against all operations";

@@ -1,6 +1,7 @@
 //! What coordination between hosts costs.
 //!
 //! * [`lock`]: acquire, hand over, release, against contention and what is protected.
+//! * [`read_write`]: the same where many read and few write.
 //! * [`barrier`]: until everyone knows that everyone has come.
 //! * [`atomic`]: read-modify-write of one word, by whoever can do it.
 //! * [`ring`]: messages and streams of them.
@@ -15,17 +16,21 @@
 pub mod atomic;
 pub mod barrier;
 pub mod lock;
+pub mod read_write;
 pub mod ring;
 pub mod sharing;
 
 mod cast;
-mod gather;
+mod crew;
 mod holds;
+mod stay;
 mod verdict;
+mod yardstick;
 
 pub use atomic::Atomic;
 pub use barrier::Barrier;
 pub use cast::Spread;
 pub use lock::Lock;
+pub use read_write::ReadWrite;
 pub use ring::Ring;
 pub use sharing::Sharing;

@@ -13,29 +13,29 @@
 //! *Metrics.* `acquire_ns`, `release_ns`: by each contender's own clock. `handover_ns`: from the
 //! start of a release to the end of the next acquire, where its lane was waiting; by two clocks, so
 //! only where they are comparable. `throughput_per_s`: holds of all contenders by the longest span.
-//! `jain_fairness`: of the holds while all contended.
+//! `jain_fairness`: of the holds while all contended. Between hosts also what no lock of registers
+//! can beat: `acquire_bound_ns`, one write and one read in series; `handover_bound_ns`, one trip.
 //!
 //! *Verified.* Every protected line counts all holds, whole in each hold and exact in the end. On
 //! clocks that are comparable no two holds overlap, whatever the lines say.
 
-use fabric::{Across, Arena, Gone, HostAtomics, Pod, Seat, Slice, Ticks, wait_until};
+use fabric::{Across, Arena, Gone, HostAtomics, Pod, Seat, Slice, Ticks};
 use serde::{Deserialize, Serialize};
 use sync::lock::{Algorithm, AnyLock, LockVisitor, Member, NotAcquired, Options};
-use sync::{Arrival, Desk, Patience};
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use sync::{Arrival, Patience};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::{Cast, Done, Role, Spread};
-use crate::gather::Gather;
+use crate::crew;
 use crate::holds::{self, HOLD_WORDS, Hold};
+use crate::stay::stay;
 use crate::verdict::Verdict;
+use crate::yardstick::Yardstick;
 
 const WORDS_PER_LINE: usize = 8;
 
 /// The most protected lines.
 pub const MAX_PROTECTED: u32 = 64;
-
-/// Rounds of a server or bystander between two looks at who is done.
-const ROUNDS_PER_LOOK: u32 = 64;
 
 /// Its knobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,6 +95,7 @@ pub struct Layout {
     holds: Gather,
     verdict: Verdict,
     torn: Verdict,
+    yardstick: Yardstick,
 }
 
 /// The workload.
@@ -124,6 +125,7 @@ impl Workload for Lock {
             holds: Gather::lay_out(arena, "lock.hold", params.contenders, holds),
             verdict: Verdict::lay_out(arena, "lock.overlaps"),
             torn: Verdict::lay_out(arena, "lock.torn"),
+            yardstick: Yardstick::lay_out(arena, "lock.yardstick"),
         }
     }
 
@@ -151,7 +153,11 @@ impl Workload for Lock {
         if let Some(why) = refused.filter(|_| params.algorithm.is_hardware()) {
             return Ok(absent(worker.seat(), &why));
         }
+        let bounds = layout.yardstick.measure(worker)?;
         let mut outcome = Outcome::default();
+        let acquire = bounds.of_acquire("acquire_bound_ns");
+        let handover = bounds.of_trips("handover_bound_ns", 1);
+        outcome.series.extend(acquire.into_iter().chain(handover));
         layout.lock.visit(Lane {
             worker,
             layout,
@@ -242,21 +248,22 @@ impl<P: HostAtomics> LockVisitor for Lane<'_, '_, P> {
         // While nobody acquires: what has been asked so far has been given up.
         let desk = serves.then(|| port.aside(|port| lock.desk(port)));
         self.worker.line_up()?;
+        let (worker, done) = (self.worker, &self.layout.done);
         if let Some(desk) = desk {
-            return self.serve(lock, desk);
+            return crew::serve(worker, done, lock, desk);
         }
         match role {
             Role::Contender(number) => {
                 let mut me = Member::new(self.cast.lane(seat));
                 self.contend(lock, &mut me, number)?;
                 let repetition = self.worker.repetition();
-                self.layout.done.say(port, number, repetition);
+                done.say(port, number, repetition);
                 if L::TENDED && seat.leads_host() {
-                    self.tend(lock)?;
+                    crew::tend(worker, done, &self.cast, lock)?;
                 }
                 Ok(())
             }
-            Role::Bystander if L::TENDED => self.tend(lock),
+            Role::Bystander if L::TENDED => crew::tend(worker, done, &self.cast, lock),
             Role::Bystander | Role::Server | Role::Idle => Ok(()),
         }
     }
@@ -300,7 +307,7 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
             port.observe(lines.lines());
             port.read_into(lines.start(), words);
         }
-        stay(port, self.params.critical_section_ns)?;
+        stay(port, self.params.critical_section_ns.into())?;
         if let Some(&count) = words.first() {
             if words.iter().any(|&word| word != count) {
                 port.aside(|port| self.layout.torn.note(port, 1));
@@ -339,41 +346,6 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
         self.layout.spans.put(port, number, &[span]);
         self.layout.holds.put(port, number, &words);
     }
-
-    fn serve<L: sync::lock::Lock>(&self, lock: &L, mut desk: Desk) -> Result<(), Gone> {
-        let (port, repetition) = (self.worker.port(), self.worker.repetition());
-        wait_until(port, || {
-            port.aside(|port| {
-                for _ in 0..ROUNDS_PER_LOOK {
-                    lock.serve(port, &mut desk);
-                }
-            });
-            self.layout.done.all(port, 0, repetition).then_some(())
-        })
-    }
-
-    fn tend<L: sync::lock::Lock>(&self, lock: &L) -> Result<(), Gone> {
-        let (port, repetition) = (self.worker.port(), self.worker.repetition());
-        let mut me = Member::new(self.cast.lane(self.worker.seat()));
-        wait_until(port, || {
-            port.aside(|port| {
-                for _ in 0..ROUNDS_PER_LOOK {
-                    lock.tend(port, &mut me);
-                }
-            });
-            self.layout.done.all(port, 0, repetition).then_some(())
-        })
-    }
-}
-
-/// Stays for `ns` nanoseconds.
-fn stay<P: HostAtomics>(port: &P, ns: u32) -> Result<(), Gone> {
-    if ns == 0 {
-        return Ok(());
-    }
-    let ticks = f64::from(ns) * port.clock().ticks_per_ns;
-    let end = Ticks(port.now().0 + ticks as u64);
-    wait_until(port, || (port.now() >= end).then_some(()))
 }
 
 /// What only all lanes together know.

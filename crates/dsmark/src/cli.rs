@@ -1,5 +1,7 @@
 //! What can be typed.
 
+pub(crate) mod graph;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -88,6 +90,12 @@ pub(crate) enum Command {
             --workload silo-paper --ratio 1:8 --seeds 10 --json"
     )]
     Tier(Tier),
+    /// Generate, convert and describe graphs
+    #[command(
+        subcommand,
+        after_help = "Example:\n  dsmark graph generate kron --scale 18 --out kron18.sg"
+    )]
+    Graph(graph::Graph),
     /// One host process; started by `run` and `measure`
     #[command(hide = true)]
     Host,
@@ -213,10 +221,10 @@ pub(crate) struct Layout {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Names, or beginnings of names: `lock`, `litmus/sb`, `zoo`
+    /// Names, or beginnings of names: `lock`, `bakery`, `litmus/sb`, `zoo`
     pub(crate) names: Vec<String>,
     /// States that one search visits at most
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 300_000)]
     pub(crate) budget: usize,
     /// Where random runs start from; they follow where the states are too many
     #[arg(long, value_name = "S", default_value_t = 1)]
@@ -279,7 +287,7 @@ pub(crate) struct Verify {
     /// The results; `dsmark run claims` makes all rows that the claims need
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Other claims than those that ship
+    /// Other claims than those that ship, on pods and on tiering
     #[arg(long, value_name = "FILE")]
     pub(crate) claims: Option<PathBuf>,
     /// Components to name for each prediction, the strongest first
@@ -305,7 +313,8 @@ pub(crate) struct Tiered {
     /// Trials of each policy; seeds are counted from 1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seeds: u64,
-    /// How far bytes and page sizes are scaled down; by default what suits the workload
+    /// How far bytes and page sizes are scaled down, such as 4096:64; by default as far as the
+    /// similarity law allows. Further is faster, and noted in each row as a caveat
     #[arg(long, value_name = "SIZE:GEOMETRY")]
     pub(crate) scale: Option<String>,
     /// Directory for results; it must be new or empty
@@ -352,7 +361,7 @@ pub(crate) enum Tier {
     /// at three ratios
     #[command(
         after_help = "Example:\n  dsmark tier claims --seeds 10 --out results/tier-claims\n  \
-        dsmark verify results/tier-claims --claims artifact/tier-claims.toml"
+        dsmark verify results/tier-claims"
     )]
     Claims {
         #[command(flatten)]

@@ -2,6 +2,7 @@
 
 mod check;
 mod doctor;
+mod graph;
 mod host;
 mod infer;
 mod layout;
@@ -34,6 +35,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Verify(args) => verify::verify(&args),
         Command::Report(args) => report::report(&args),
         Command::Tier(args) => tier::tier(&args),
+        Command::Graph(args) => graph::graph(&args),
         Command::Host => host::host(),
     }
 }

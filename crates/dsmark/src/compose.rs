@@ -18,10 +18,17 @@ pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
         .with::<micro::Visibility>()
         .with::<Litmus>()
         .with::<coordination::Lock>()
+        .with::<coordination::ReadWrite>()
         .with::<coordination::Barrier>()
         .with::<coordination::Atomic>()
         .with::<coordination::Ring>()
         .with::<coordination::Sharing>()
+        .with::<graph::Bfs>()
+        .with::<graph::PageRank>()
+        .with::<graph::Spmv>()
+        .with::<graph::Triangles>()
+        .with::<table::Hashtable>()
+        .with::<table::Alloc>()
 }
 
 /// The trials of a plan that run `on` a substrate, numbered from `first`.

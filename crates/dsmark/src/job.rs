@@ -106,14 +106,9 @@ impl<'j> Job<'j> {
     fn run_here(&self) -> Result<Kept, Failure> {
         let shares = self.prepare()?;
         let planned = shares.iter().map(|share| share.trials.len()).sum();
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // A second one ends a simulated trial that does not look up: finished ones are saved.
-            let again = Arc::clone(&interrupted);
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, again)?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-        }
-        let mut recorder = self.recorder()?;
+        let interrupted = interrupts()?;
+        let out = self.out.as_deref().filter(|_| self.collects());
+        let mut recorder = recorder(out, &self.plan.text)?;
         let mut progress = Progress::new(planned, self.place.quiet || !self.collects());
         let (recorder_ref, progress_ref) = (&mut recorder, &mut progress);
         let mut run = Run {
@@ -193,23 +188,36 @@ impl<'j> Job<'j> {
         }
         Ok(())
     }
+}
 
-    /// Opens the recorder; called once everything that can be refused has been.
-    fn recorder(&self) -> Result<Recorder, Failure> {
-        let Some(out) = self.out.as_ref().filter(|_| self.collects()) else {
-            return Ok(Recorder::new(None));
-        };
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
-        let build = build();
-        // The command line goes over the plan: without it the plan alone would be another run.
-        let plan = format!("# run by: {command}\n{}", self.plan.text);
-        let origin = Origin {
-            command: &command,
-            plan: &plan,
-            build: &build,
-        };
-        Ok(Recorder::new(Some(Directory::create(out, &origin)?)))
+/// What SIGINT and SIGTERM set. A second one ends what does not look up, as one long computation:
+/// the rest is saved.
+pub(crate) fn interrupts() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let again = Arc::clone(&interrupted);
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, again)?;
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
+    Ok(interrupted)
+}
+
+/// Opens a recorder into a directory, or into memory; called once everything that can be refused
+/// has been.
+pub(crate) fn recorder(out: Option<&Path>, plan: &str) -> Result<Recorder, Failure> {
+    let Some(out) = out else {
+        return Ok(Recorder::new(None));
+    };
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let build = build();
+    // The command line goes over the plan: without it the plan alone would be another run.
+    let plan = format!("# run by: {command}\n{plan}");
+    let origin = Origin {
+        command: &command,
+        plan: &plan,
+        build: &build,
+    };
+    Ok(Recorder::new(Some(Directory::create(out, &origin)?)))
 }
 
 /// Whether this process is the one that speaks for all; also where it cannot know.

@@ -18,6 +18,7 @@ mod mpi;
 mod on_native;
 mod on_sim;
 mod out;
+mod parallel;
 mod plans;
 mod region;
 

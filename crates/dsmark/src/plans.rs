@@ -12,9 +12,16 @@ use crate::failure::Failure;
 use crate::job::collects;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 3] = [
+pub(crate) const SHIPPED: [(&str, &str); 7] = [
     ("default", include_str!("../../../plans/default.toml")),
     ("claims", include_str!("../../../plans/claims.toml")),
+    ("sync", include_str!("../../../plans/sync.toml")),
+    (
+        "sync-native",
+        include_str!("../../../plans/sync-native.toml"),
+    ),
+    ("sharing", include_str!("../../../plans/sharing.toml")),
+    ("graph", include_str!("../../../plans/graph.toml")),
     ("hosts", include_str!("../../../plans/hosts.toml")),
 ];
 
@@ -43,6 +50,7 @@ pub(crate) fn of_one(workload: &str, set: &[String]) -> Result<Plan, Failure> {
         pod: None,
         trials: vec![PlannedTrial {
             pod: None,
+            hosts: None,
             lanes: None,
             on: None,
             workload: workload.to_owned(),
@@ -55,7 +63,12 @@ pub(crate) fn of_one(workload: &str, set: &[String]) -> Result<Plan, Failure> {
 
 /// Puts the command line over the plan.
 pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
-    plan.hosts = place.hosts.or(plan.hosts);
+    if let Some(hosts) = place.hosts {
+        plan.hosts = Some(hosts);
+        for trial in &mut plan.trials {
+            trial.hosts = None;
+        }
+    }
     if let Some(on) = place.on {
         let on = match on {
             On::Sim => Substrate::Sim,

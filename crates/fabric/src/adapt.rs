@@ -19,8 +19,8 @@ use crate::place::{Line, Lines};
 
 /// One verb about to be performed.
 ///
-/// `Publish`, `Post`, `Confirm`, `Observe` and `ObserveEach` announce a recipe; its flushes and
-/// fences follow, with the same caller. They are not announced where the discipline makes them
+/// `Publish`, `PublishEach`, `Post`, `Confirm`, `Observe` and `ObserveEach` announce a recipe; its
+/// flushes and fences follow, with the same caller. They are not announced where the discipline makes them
 /// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields are the verbs' operands
@@ -33,6 +33,7 @@ pub enum Op {
     Flush(Line, Flush),
     Fence(Fence),
     Publish(Lines),
+    PublishEach { lines: u64 },
     Post(Lines),
     Confirm(Line),
     Observe(Lines),

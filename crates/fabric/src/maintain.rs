@@ -45,6 +45,25 @@ fn push_out<P: Port + ?Sized>(port: &P, lines: Lines, fence: Fence) {
     port.fence(fence);
 }
 
+#[inline(always)]
+#[track_caller]
+pub(crate) fn publish_each<P: Port + ?Sized>(port: &P, lines: &[Line]) {
+    let by = port.discipline().publish;
+    if by == PublishBy::None || lines.is_empty() {
+        return;
+    }
+    for &line in lines {
+        // Serves the peers' next observed loads of these lines.
+        match by {
+            PublishBy::Clwb => port.writeback(line),
+            PublishBy::ClFlush => port.flush(line, Flush::ClFlush),
+            _ => port.flush(line, Flush::ClFlushOpt),
+        }
+    }
+    // As in `push_out`.
+    port.fence(Fence::Full);
+}
+
 /// Without a loop of iterators, so that the caller stays on record and the code stays a flush and
 /// loop arithmetic a line.
 #[inline(always)]

@@ -39,6 +39,15 @@ pub trait Port {
     #[track_caller]
     fn load<T: Word>(&self, at: Ptr<T>) -> T;
 
+    /// As [`load`](Self::load), of a word whose address does not hang on the load before and that
+    /// the next address does not hang on: a core overlaps many of these, and a simulator charges
+    /// for them accordingly. Provided: `load`, since a real core finds out by itself.
+    #[track_caller]
+    #[inline(always)]
+    fn load_overlapped<T: Word>(&self, at: Ptr<T>) -> T {
+        self.load(at)
+    }
+
     /// Stores one aligned word, never torn.
     ///
     /// It enters the store buffer, drains in program order into this host's cache, and makes the
@@ -226,6 +235,14 @@ pub trait Port {
     #[inline(always)]
     fn publish(&self, lines: impl Into<Lines>) {
         maintain::publish(self, lines.into());
+    }
+
+    /// As [`publish`](Self::publish) for lines that do not follow each other: k flushes, one fence;
+    /// nothing for no line.
+    #[track_caller]
+    #[inline(always)]
+    fn publish_each(&self, lines: &[Line]) {
+        maintain::publish_each(self, lines);
     }
 
     /// As [`publish`](Self::publish), with a store fence: enough where only later *stores* must

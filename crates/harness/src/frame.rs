@@ -33,12 +33,12 @@ pub enum Frame {
         /// The run's cookie.
         cookie: u64,
     },
-    /// Host 0 has done another repetition.
+    /// Host 0 has done another repetition, or a part of a long one.
     Progress {
         /// Of which trial.
         trial: u32,
-        /// How many so far, warm-up included.
-        repetition: u32,
+        /// How many so far, warm-up included, and the share of the one under way.
+        repetition: f64,
     },
     /// A trial is over on this host, well or not.
     Trial {

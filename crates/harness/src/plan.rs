@@ -13,7 +13,8 @@
 //! `on = ["sim", "native"]` runs a plan on both substrates; a trial that has an `on` of its own is
 //! meant for those alone, and left out where the command asks for another. `pod` names the
 //! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on
-//! real hosts, trials of one number share their processes, the smallest number first.
+//! real hosts, trials of one number share their processes, the smallest number first. `hosts` of a
+//! trial is for simulated pods alone: real hosts are as many as the command names.
 //!
 //! `start = "window"` lets lanes loose on each repetition at a time that host 0 names, instead of
 //! whenever each leaves a barrier (`"barrier"`, the default).
@@ -65,6 +66,8 @@ pub struct PlannedTrial {
     pub on: Option<Vec<Substrate>>,
     /// Simulated: its pod, unless the command says otherwise; the plan's if none.
     pub pod: Option<String>,
+    /// Simulated: hosts, unless the command says otherwise; the plan's if none.
+    pub hosts: Option<u32>,
     /// Lanes a host, unless the command says otherwise; the plan's if none.
     pub lanes: Option<u32>,
 }
@@ -131,7 +134,7 @@ const LIMIT_KEYS: [&str; 7] = [
 const PLAN_KEYS: [&str; 8] = [
     "name", "about", "hosts", "lanes", "seed", "on", "pod", "trial",
 ];
-const TRIAL_KEYS: [&str; 5] = ["workload", "params", "on", "pod", "lanes"];
+const TRIAL_KEYS: [&str; 6] = ["workload", "params", "on", "pod", "hosts", "lanes"];
 
 #[derive(Deserialize)]
 struct PlanTable {
@@ -159,6 +162,7 @@ struct TrialTable {
     params: Map<String, Value>,
     on: Option<Vec<Substrate>>,
     pod: Option<String>,
+    hosts: Option<u32>,
     lanes: Option<u32>,
     #[serde(flatten)]
     limits: LimitTable,
@@ -239,6 +243,7 @@ impl Plan {
             limits: trial.limits.over(limits),
             on: trial.on.clone(),
             pod: trial.pod.clone(),
+            hosts: trial.hosts,
             lanes: trial.lanes,
         });
         let plan = Self {
@@ -323,8 +328,11 @@ impl Plan {
                 remedy,
             })
         };
-        if let Some(hosts) = self.hosts
-            && (hosts == 0 || hosts > fabric::MAX_HOSTS)
+        let hosts = self.trials.iter().map(|trial| trial.hosts);
+        if let Some(hosts) = hosts
+            .chain([self.hosts])
+            .flatten()
+            .find(|&hosts| hosts == 0 || hosts > fabric::MAX_HOSTS)
         {
             let remedy = format!("use 1 to {} hosts", fabric::MAX_HOSTS);
             return range("hosts", hosts.to_string(), &remedy);

@@ -62,6 +62,7 @@ pub struct Entry<S, W> {
     pub defaults: fn() -> ParamMap,
     complete: fn(Pod, &ParamMap) -> Result<ParamMap, SpecError>,
     discipline: fn(&ParamMap) -> Option<Discipline>,
+    keeps_discipline: fn(&ParamMap) -> bool,
     lay_out: fn(&mut Arena, Pod, &ParamMap),
     run: fn(&S, &Stage<'_, W>) -> Vec<LaneReport>,
 }
@@ -89,6 +90,7 @@ impl<S: Substrate, W: Watch> Registry<S, W> {
             defaults: || to_map(&L::Params::default()),
             complete: complete::<L>,
             discipline: |params| L::discipline(&typed::<L>(params)),
+            keeps_discipline: |params| L::keeps_discipline(&typed::<L>(params)),
             lay_out: |arena, pod, params| drop(L::layout(arena, pod, &typed::<L>(params))),
             run: |substrate, stage| {
                 run_trial::<L, S, W>(substrate, stage, &typed::<L>(&stage.spec.params))
@@ -139,7 +141,8 @@ impl<S: Substrate, W: Watch> Registry<S, W> {
         let specs = cells.iter().zip(first..).map(|(cell, index)| {
             let params = (entry.complete)(pod, cell)?;
             // One host, or hardware coherence: there is nothing to publish.
-            let alone = pod.hosts == 1 || coherence == Coherence::Hardware;
+            let single = pod.hosts == 1 && !(entry.keeps_discipline)(&params);
+            let alone = single || coherence == Coherence::Hardware;
             let chosen = (entry.discipline)(&params).unwrap_or(Discipline::DEFAULT);
             let discipline = if alone { Discipline::NONE } else { chosen };
             let (workload, limits) = (planned.workload.clone(), planned.limits);

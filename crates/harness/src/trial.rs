@@ -1,4 +1,5 @@
-//! The trial protocol, on every lane: clear, warm up, repeat until good enough, count, verify.
+//! The trial protocol, on every lane: clear, prepare, warm up, repeat until good enough, count,
+//! verify.
 //!
 //! It is written against a port, as workloads are, so a simulated trial takes the same steps as a
 //! native one. Lanes agree through the control lines that follow the region's header.
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sync::clocks::ClockLines;
 use sync::{Barrier, BarrierLayout, Header};
-use workload::{Outcome, Series, Verified, Worker, Workload};
+use workload::{Outcome, Series, Unready, Verified, Worker, Workload};
 
 use crate::frame::{Blame, Failure};
 use crate::spec::TrialSpec;
@@ -100,8 +101,9 @@ pub struct Stage<'a, W> {
     pub watch: &'a W,
     /// Knows the time; nobody has to where time is simulated.
     pub time: Option<&'a Timekeeper<'a>>,
-    /// Told by lane 0 of host 0 after each repetition: repetitions done, warm-up included.
-    pub progress: &'a (dyn Fn(u32) + Sync),
+    /// Told by lane 0 of host 0 after each repetition, and within a long one: repetitions done,
+    /// warm-up included, and the share of the one under way.
+    pub progress: &'a (dyn Fn(f64) + Sync),
 }
 
 /// What one lane brings back from a trial.
@@ -266,11 +268,17 @@ impl<L: Workload, W: Watch> Program for Trial<'_, L, W> {
             port,
             barrier: &barrier,
         };
-        if let Err(gone) = lane.measure(&mut report) {
-            let Failure { what, blame } = gone.into();
-            (report.error, report.blame) = (Some(what), Some(blame));
-            if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
-                report.stopped = Some(Stop::Interrupted);
+        match lane.measure(&mut report) {
+            Ok(()) => {}
+            Err(Unready::Lacking(what)) => {
+                (report.error, report.blame) = (Some(what), Some(Blame::Own));
+            }
+            Err(Unready::Gone(gone)) => {
+                let Failure { what, blame } = gone.into();
+                (report.error, report.blame) = (Some(what), Some(blame));
+                if matches!(gone, Gone::Teardown { .. } | Gone::LostHost { .. }) {
+                    report.stopped = Some(Stop::Interrupted);
+                }
             }
         }
         report.epoch = barrier.epoch();
@@ -287,10 +295,12 @@ struct Lane<'a, L: Workload, W, P> {
 }
 
 impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
-    fn measure(&self, report: &mut LaneReport) -> Result<(), Gone> {
+    fn measure(&self, report: &mut LaneReport) -> Result<(), Unready> {
         let stage = self.trial.stage;
         let limits = stage.spec.limits;
         self.clear()?;
+        let worker = self.worker(self.port, 0);
+        L::prepare(&worker, self.trial.layout, self.trial.params)?;
         let start = self.port.now();
         let mut repetition = 0;
         self.estimate()?;
@@ -302,7 +312,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
                 report.starts.extend(started);
             }
             if self.seat.leads_pod() {
-                (stage.progress)(repetition);
+                (stage.progress)(f64::from(repetition));
             }
             let (stopped, estimate) = self.decide(report, start)?;
             report.stopped = stopped;
@@ -314,7 +324,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
             }
         }
         self.count(report, repetition)?;
-        self.verify(report, repetition + 1)
+        Ok(self.verify(report, repetition + 1)?)
     }
 
     /// Zeroes the workload's area at the device, a stripe a host, and drops every stale line of it.
@@ -371,11 +381,10 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
         self.trial.stage.watch.look(self.seat, self.port)?;
         self.barrier.wait(self.port)?;
         let started = self.set_off()?;
-        let outcome = L::run(
-            &self.worker(port, repetition),
-            self.trial.layout,
-            self.trial.params,
-        )?;
+        let progress = self.trial.stage.progress;
+        let within = |share| progress(f64::from(repetition) + share);
+        let worker = self.worker(port, repetition).telling(&within);
+        let outcome = L::run(&worker, self.trial.layout, self.trial.params)?;
         self.barrier.wait(self.port)?;
         Ok((outcome, started))
     }

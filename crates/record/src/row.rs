@@ -215,6 +215,9 @@ pub struct Row {
     /// The lane of `host`, where the lanes of a host measured each by itself.
     #[serde(default)]
     pub lane: Option<u32>,
+    /// What limits the meaning of the figures, in a sentence, where something that is known does.
+    #[serde(default)]
+    pub caveat: Option<String>,
     /// How far apart lanes started repetitions; null where nobody could tell, as in a simulator,
     /// where they start together.
     #[serde(default)]
@@ -314,6 +317,7 @@ impl Row {
             trial: 0,
             counters: None,
             lane: None,
+            caveat: None,
             start: None,
         }
     }
@@ -395,7 +399,7 @@ pub(crate) mod tests {
         r#""fences":{"store":0.0,"load":0.0,"full":2.0}},"verified":true,"answer":null,"#,
         r#""digest":"0","samples_at":0,"error":null,"peer":null,"reps":10,"#,
         r#""stopped":"target","reason":null,"trial":0,"counters":null,"lane":null,"#,
-        r#""start":null}"#,
+        r#""caveat":null,"start":null}"#,
     );
 
     #[test]

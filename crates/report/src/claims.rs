@@ -11,7 +11,10 @@ use record::{Results, Row};
 use serde::Serialize;
 
 use crate::condition::absence;
-pub use file::{Claim, ClaimError, Expected, Kind, Over, Statistic, Term, parse};
+pub use file::{Basis, Claim, ClaimError, Expected, Kind, Over, Statistic, Term, parse};
+
+/// Workloads whose rows the plan `graph` makes.
+const KERNELS: [&str; 4] = ["bfs", "pagerank", "spmv", "triangles"];
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -74,6 +77,13 @@ impl Claim {
                 let sum = found.iter().map(|values| values[0].0).sum();
                 ((sum, sum), found.iter().map(|values| values[0].1).collect())
             }
+            Over::Ratio => {
+                let ratio = found[0][0].0 / found[1][0].0;
+                (
+                    (ratio, ratio),
+                    found.iter().map(|values| values[0].1).collect(),
+                )
+            }
             Over::Each | Over::Range => self.spread(&found[0]),
         };
         let (least, greatest) = measured;
@@ -124,7 +134,7 @@ impl Claim {
         row.pod == self.pod
             && row.workload == term.workload
             && row.metric == term.metric
-            && row.unit == self.unit
+            && (self.over == Over::Ratio || row.unit == self.unit)
             && host
             && row.lane.is_none()
             && term.hosts.is_none_or(|hosts| hosts == row.hosts)
@@ -136,9 +146,18 @@ impl Claim {
 
     fn untestable(&self, term: &Term) -> Evaluation<'_> {
         let params = serde_json::Value::Object(term.params.clone());
+        let made_by = match term.workload.as_str() {
+            "tier" => "dsmark tier claims --seeds 10",
+            kernel if KERNELS.contains(&kernel) => "dsmark run graph",
+            _ => "dsmark run claims",
+        };
         let reason = format!(
-            "no row of {} {} with {params} on pod {}; `dsmark run claims` makes it",
-            term.workload, term.metric, self.pod
+            "no row of {} {} with {params} on pod {}{}; `{made_by}` makes it",
+            term.workload,
+            term.metric,
+            self.pod,
+            term.hosts
+                .map_or(String::new(), |hosts| format!(", hosts {hosts}")),
         );
         Evaluation {
             claim: self,

@@ -12,6 +12,8 @@
 //! - [`html`]: the report as one page, sentences first.
 //! - [`write()`]: all of these, as files.
 //! - [`frame`] and [`csv`]: the rows for other tools.
+//! - [`law`]: what decides the cost of sharing, bytes or operations.
+//! - [`scaling`]: how kernels scale over hosts, and what goes with it.
 //! - [`claims`]: published statements, held against the record.
 //! - [`text_width`]: the widths by which figures are laid out.
 
@@ -24,8 +26,10 @@ mod condition;
 mod figure;
 mod frame;
 mod html;
+pub mod law;
 mod phrase;
 mod quantity;
+pub mod scaling;
 mod table;
 mod text;
 
@@ -39,8 +43,9 @@ pub use html::html;
 pub use table::{Rows, table, table_within};
 pub use text::width as text_width;
 
-/// Writes the page, every figure and the rows (`report.html`, `*.svg`, `rows.csv`) into
-/// `directory`, which is made if it does not exist, and returns the files, the page first.
+/// Writes the page, every figure and the rows (`report.html`, `*.svg`, `rows.csv`; `law.json` where
+/// sharing was measured, `scaling.json` where kernels were run on one host and on several) into `directory`, which is made if it does not exist, and returns the
+/// files, the page first.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -51,6 +56,22 @@ pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, Figure
         &html(results)?,
     )?];
     files.extend(figures(results, directory)?);
+    let laws = law::laws(results);
+    if !laws.is_empty() {
+        files.push(figure::write_file(
+            directory,
+            "law.json",
+            &law::json(&laws),
+        )?);
+    }
+    let scalings = scaling::scalings(results);
+    if !scalings.is_empty() {
+        files.push(figure::write_file(
+            directory,
+            "scaling.json",
+            &scaling::json(&scalings),
+        )?);
+    }
     let rows = csv(&frame(results));
     files.push(figure::write_file(directory, "rows.csv", &rows)?);
     Ok(files)

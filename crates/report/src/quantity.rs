@@ -16,6 +16,8 @@ impl<'a> Scale<'a> {
             "ns" if greatest >= 1e10 => (1e9, "s"),
             "ns" if greatest >= 1e7 => (1e6, "ms"),
             "ns" if greatest >= 1e4 => (1e3, "us"),
+            "1/s" if greatest >= 1e7 => (1e6, "M/s"),
+            "1/s" if greatest >= 1e4 => (1e3, "k/s"),
             same => (1.0, same),
         };
         Self { divisor, unit }

@@ -44,7 +44,7 @@ fn the_answer_comes_first_with_intervals_and_labels() {
         "The region: read 28.0 GB/s [27.8, 28.2] by 4 lanes; ",
         "clflushopt, dirty line: 150 ns [148, 152] one by one, each with its fence; 25.0 ns ",
         "clflushopt + clflushopt, 64 lines: 1708 ns [1705, 1711] half round trip.",
-        "Not in this run: Locks, barriers, atomic operations.",
+        "Not in this run: Locks, barriers, atomic operations, sharing.",
         "No number here was measured on a real pod.",
         "Unknown: governors; /sys/devices/system/cpu/cpu0/cpufreq: No such file.",
         "Made by dsmark run --on native --hosts 2",

@@ -20,6 +20,14 @@ const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../pods/xc50256-two-host.toml"),
     ),
     (
+        "sc26-posted-four-host",
+        include_str!("../../../pods/sc26-posted-four-host.toml"),
+    ),
+    (
+        "xc50256-posted-two-host",
+        include_str!("../../../pods/xc50256-posted-two-host.toml"),
+    ),
+    (
         "niagara2-two-host",
         include_str!("../../../pods/niagara2-two-host.toml"),
     ),
@@ -512,6 +520,23 @@ mod tests {
                 assert!(source.len() > 8, "{name}: {key} has no source");
             }
             assert!(pod.describe().contains("flush.publish_dirty_ns"));
+        }
+    }
+
+    #[test]
+    fn a_posted_pod_differs_from_its_base_in_nothing_else() {
+        for (base, name) in [
+            ("sc26-four-host", "sc26-posted-four-host"),
+            ("xc50256-two-host", "xc50256-posted-two-host"),
+        ] {
+            let (base, mut posted) = (load(base).expect("ships"), load(name).expect("ships"));
+            assert_eq!(posted.write_mode.value, "posted");
+            assert!(posted.fence.posted_hold_ns.value > 0.0);
+            posted.name = base.name.clone();
+            posted.about = base.about.clone();
+            posted.write_mode = base.write_mode.clone();
+            posted.fence.posted_hold_ns = base.fence.posted_hold_ns.clone();
+            assert_eq!(posted, base);
         }
     }
 

@@ -3,8 +3,9 @@
 use check::{Bounds, Checkable, Options, WriteMode};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
+use subjects::Setting;
+use subjects::lock::{OfPeterson, Section};
 use subjects::mail::Mail;
-use subjects::section::{Section, of_peterson};
 
 fn steps(subject: &dyn Checkable, options: Options, bounds: Bounds) -> u64 {
     let mut steps = 0;
@@ -15,7 +16,7 @@ fn steps(subject: &dyn Checkable, options: Options, bounds: Bounds) -> u64 {
 fn engine(c: &mut Criterion) {
     let mut group = c.benchmark_group("search");
     group.sample_size(10);
-    let lock = Section::new("peterson", of_peterson(), 2, WriteMode::Synchronous);
+    let lock = Section::<OfPeterson>::new("peterson", Setting::TWICE);
     let performed = steps(&lock, Options::default(), Bounds::SATURATED);
     group.throughput(Throughput::Elements(performed));
     group.bench_function("peterson, 2 rounds, exhausted", |b| {

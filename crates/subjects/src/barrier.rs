@@ -1,44 +1,59 @@
-//! The barrier between hosts: what a host posted before it, every other host finds after it.
+//! Barriers between hosts: what a host posted before it, every other host finds after it.
 
-use check::{Shape, Subject, Violation, WriteMode};
-use fabric::{Arena, Gone, HostAtomics, Pod, Program, Seat, Slice};
+use check::{Bounds, Kind, Shape, Subject, Violation};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Program, Seat, Slice};
+use sync::barrier::HostBarrier;
 use sync::{Barrier, BarrierLayout};
+
+use crate::setting::Setting;
+
+/// Children of a node where the barrier is a tree.
+const ARITY: u32 = 2;
 
 /// Every host posts the number of the round in a line of its own, passes the barrier, and looks at
 /// the others' lines.
 #[derive(Debug)]
-pub struct Epoch {
+pub struct Epoch<B> {
+    name: &'static str,
     arena: Arena,
-    layout: BarrierLayout,
+    layout: BarrierLayout<B>,
     words: Vec<Slice<u64>>,
-    pod: Pod,
-    rounds: u64,
-    writes: WriteMode,
+    setting: Setting,
+    expects: Vec<Kind>,
 }
 
-impl Epoch {
-    /// A pod of this shape, this many barriers.
-    pub fn new(hosts: u32, lanes: u32, rounds: u64, writes: WriteMode) -> Self {
-        let (mut arena, pod) = (Arena::new(), Pod::new(hosts, lanes));
+impl<B: HostBarrier> Epoch<B> {
+    /// `barrier/NAME` on this pod, as many barriers as rounds.
+    pub fn new(name: &'static str, setting: Setting) -> Self {
+        let (mut arena, pod) = (Arena::new(), setting.pod());
         Self {
-            layout: BarrierLayout::lay_out(&mut arena, "barrier", pod),
-            words: arena.per_host("word", hosts, 1),
+            name,
+            layout: BarrierLayout::over(&mut arena, "barrier", pod, ARITY),
+            words: arena.per_host("word", setting.hosts, 1),
             arena,
-            pod,
-            rounds,
-            writes,
+            setting,
+            expects: Vec::new(),
+        }
+    }
+
+    /// It must fail in one of these ways.
+    #[must_use]
+    pub fn expecting(self, kinds: &[Kind]) -> Self {
+        Self {
+            expects: kinds.to_vec(),
+            ..self
         }
     }
 }
 
-impl Program for Epoch {
+impl<B: HostBarrier> Program for Epoch<B> {
     /// What was found, round by round.
     type Out = Result<Vec<(u64, u64)>, Gone>;
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
-        let barrier = Barrier::new(&self.layout, self.pod, seat, 0);
+        let barrier = Barrier::new(&self.layout, self.setting.pod(), seat, 0);
         let mut found = Vec::new();
-        for round in 1..=self.rounds {
+        for round in 1..=self.setting.rounds {
             if seat.leads_host() {
                 // Serves the others' loads after the barrier.
                 port.write_posted(self.words[seat.host as usize].start(), &[round]);
@@ -56,25 +71,41 @@ impl Program for Epoch {
     }
 }
 
-impl Subject for Epoch {
+impl<B: HostBarrier> Subject for Epoch<B> {
     fn name(&self) -> String {
-        let lanes = match self.pod.lanes {
-            1 => String::new(),
-            lanes => format!("-{lanes}-lanes"),
-        };
-        format!("barrier/epoch{lanes}{}", crate::suffix(self.writes))
+        format!("barrier/{}{}", self.name, self.setting.suffix())
     }
 
     fn shape(&self) -> Shape {
-        Shape::software(self.pod.hosts, self.pod.lanes, self.writes)
+        self.setting.shape(0)
     }
 
     fn arena(&self) -> &Arena {
         &self.arena
     }
 
+    fn discipline(&self) -> Discipline {
+        self.setting.discipline()
+    }
+
+    fn validated(&self) -> Vec<Lines> {
+        self.setting.registers(&self.arena, "barrier", 0)
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.setting.bounds()
+    }
+
     fn rounds(&self) -> u32 {
-        self.rounds as u32
+        self.setting.rounds as u32
+    }
+
+    fn expects(&self) -> Vec<Kind> {
+        self.expects.clone()
+    }
+
+    fn has_twins(&self) -> bool {
+        self.setting.has_twins() && self.expects.is_empty()
     }
 
     fn verdict(&self, _: Seat, out: &Self::Out) -> Result<(), Violation> {

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use check::{Bounds, Checkable, Checker, Edits, Insertion, Options, Recipe, Verdict, WriteMode};
+use subjects::Setting;
+use subjects::lock::{OfPeterson, Section};
 use subjects::record::Record;
-use subjects::section::{Section, of_peterson};
 
 /// Waits on this: everything that the memory may do, of every placement.
 fn placements(checker: &mut Checker<'_>) -> Vec<Vec<Insertion>> {
@@ -100,8 +101,8 @@ fn a_sequence_lock_needs_three_posts_and_two_observes() {
 /// waits for it. Where it does not, only a confirm puts the store before the look at the peer.
 fn of_peterson_with(own: &str) -> Vec<String> {
     vec![
-        "observe: let count = port.load(self.counter);".to_owned(),
-        "post: port.write_posted(self.counter, &[count + 1]);".to_owned(),
+        "observe: let count = port.load(counter);".to_owned(),
+        "post: port.store(counter, count + 1);".to_owned(),
         format!("{own}: port.store(own.at(WANTS), 1);"),
         "observe: let theirs = port.load(peer.at(TURN));".to_owned(),
         format!("{own}: port.store(own.at(TURN), self.turn);"),
@@ -111,7 +112,12 @@ fn of_peterson_with(own: &str) -> Vec<String> {
 }
 
 fn peterson(rounds: u64, writes: WriteMode) -> impl Checkable {
-    Section::new("peterson", of_peterson(), rounds, writes)
+    let setting = Setting {
+        rounds,
+        writes,
+        ..Setting::TWICE
+    };
+    Section::<OfPeterson>::new("peterson", setting)
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! loads of one batched look have no common moment and no order among each other; an algorithm that
 //! needs one looks twice.
 
-use fabric::{Arena, Discipline, Line, MAX_HOSTS, Port, Ptr, Slice};
+use fabric::{Arena, Discipline, Line, MAX_HOSTS, Mark, Port, Ptr, Slice};
 
 /// Whether a fence tells that a published line is at the device: the pod's property.
 ///
@@ -152,6 +152,7 @@ impl Watched<'_> {
         port: &P,
         mut done: impl FnMut(u32, u64) -> bool,
     ) -> bool {
+        port.mark(Mark::Carries(self.members()));
         // Serves the loads below: k flushes, one fence.
         port.observe_each(&self.lines[..self.count]);
         let mut index = 0;
@@ -166,6 +167,7 @@ impl Watched<'_> {
             index += 1;
         }
         self.count = left;
+        port.mark(Mark::Carries(self.members()));
         left == 0
     }
 
@@ -177,6 +179,12 @@ impl Watched<'_> {
             see(who, word);
             false
         });
+    }
+
+    /// Those that are left, one bit each: all that a wait remembers of its looks.
+    fn members(&self) -> u64 {
+        let left = self.who[..self.count].iter();
+        left.fold(0, |members, who| members | 1 << who)
     }
 
     /// One of those still waited for.

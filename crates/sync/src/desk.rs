@@ -7,7 +7,7 @@ use fabric::{HostAtomics, MAX_HOSTS};
 use crate::board::Board;
 
 /// A server's private state: who has asked, who waits, who has the lock. One lane owns it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Desk {
     /// The last acquisition that each client was seen to ask for.
     pub(crate) asked: [u64; MAX_HOSTS as usize],

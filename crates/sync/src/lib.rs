@@ -8,6 +8,7 @@
 //! * [`lock`]: mutual exclusion, by registers, by a server, by hardware; readers and writers.
 //! * [`barrier`]: barriers between hosts, a counter inside each.
 //! * [`atomic`]: read-modify-write of one word.
+//! * [`alloc`]: memory of the region, by whole lines.
 //! * [`ring`]: messages from one host to another, to several, from several.
 //! * [`mailbox`]: one message slot from one host to another.
 //! * [`peterson`]: mutual exclusion of two hosts, the smallest lock there is.
@@ -28,6 +29,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod alloc;
 pub mod atomic;
 pub mod barrier;
 pub mod clocks;

@@ -69,6 +69,12 @@
 //! | token ring | all stop when the token comes to it | likewise | all stop | withdrawn |
 //! | servers | harmless | all stop when its turn comes | all stop | queued |
 //! | servers, the server's host | all stop | | | queued |
+//!
+//! *Idle* means that its last release has arrived. A release is a post, which is not awaited: a host
+//! that dies right behind it may take it along, and then died *holding*. A checker lets two hosts
+//! die at every step of each register lock, with every dirty line lost or written back, and finds
+//! survivors as in this table (`crates/subjects/tests/dying.rs`); it also lets an acquire run out of
+//! time at any moment, and whoever comes after still gets in.
 
 mod bakery;
 mod bakery_fast_path;
@@ -97,7 +103,7 @@ pub use hardware::{HardwareMcs, HardwareSpin, HardwareTicket};
 pub use lamport_fast::LamportFast;
 pub use mcs_server::McsServer;
 pub use peterson_tournament::PetersonTournament;
-pub use registry::{Algorithm, AnyLock, LockVisitor};
+pub use registry::{Algorithm, AnyLock, AnyReadWrite, LockVisitor, ReadWriteVisitor};
 pub use rw::{ReadWrite, Reader};
 pub use szymanski::Szymanski;
 pub use ticket_server::TicketServer;

@@ -108,7 +108,11 @@ impl<P: HostAtomics> AtomicVisitor for Lane<'_, P> {
             }
             let op = (operating.op)(u64::from(index), round);
             let start = port.now();
-            let old = atomic.apply(&counted, index, op).unwrap();
+            let old = match op {
+                // A way may read more cheaply than it operates.
+                Rmw::Load => Some(atomic.load(&counted, index).unwrap()),
+                op => atomic.apply(&counted, index, op).unwrap(),
+            };
             let took = port.clock().span_ns(start, port.now());
             seen.times_ns.push(took);
             seen.done.push((op, old));
@@ -333,14 +337,41 @@ fn an_operation_by_a_server_takes_two_one_way_trips() {
     );
 }
 
+/// Publishes, observes and lines observed of a host that operates alone, an operation.
+fn alone(via: Via, op: fn(u64, u64) -> Rmw) -> [f64; 3] {
+    let name = if via.is_hardware() {
+        "coherent-four-host"
+    } else {
+        "sc26-four-host"
+    };
+    let (sim, pod, discipline, _) = simulated(name, 1);
+    let mut operating = Operating::new(via, &Options::of(pod), op, 0);
+    operating.active = 1;
+    let out = run(&sim, pod, discipline, operating.host_bytes, &operating);
+    let census = out[0].1.census;
+    let each = |count: u64| count as f64 / operating.rounds as f64;
+    [census.publishes, census.observes, census.lines_observed].map(each)
+}
+
 #[test]
 fn costs_are_those_of_the_table() {
-    let rounds = 12;
-    let publishes = |via| {
-        let seen = operate(via, "sc26-four-host", 1, add, 0);
-        seen[0].census.publishes
-    };
-    assert_eq!(publishes(Via::Server), rounds);
-    assert_eq!(publishes(Via::Combining), rounds);
-    assert_eq!(publishes(Via::Sharded), rounds);
+    let read = |_, _| Rmw::Load;
+    for via in [Via::Server, Via::Combining] {
+        for op in [add, swap, read] {
+            let [publishes, looks, lines] = alone(via, op);
+            assert_eq!(publishes, 1.0, "{via}");
+            assert!(
+                looks >= 1.0 && looks == lines,
+                "{via}: a look is at one line"
+            );
+        }
+    }
+    // Acquire 1 P + 1 O of 3 lines, the word 1 O and 1 P, release 1 P; a read needs no lock.
+    assert_eq!(alone(Via::Lock, add), [3.0, 2.0, 4.0]);
+    assert_eq!(alone(Via::Lock, read), [0.0, 1.0, 1.0]);
+    assert_eq!(alone(Via::Sharded, add), [1.0, 0.0, 0.0]);
+    assert_eq!(alone(Via::Sharded, read), [0.0, 1.0, 3.0]);
+    for op in [add, swap, read] {
+        assert_eq!(alone(Via::Hardware, op), [0.0; 3]);
+    }
 }

@@ -27,12 +27,36 @@ pub trait Workload {
         None
     }
 
+    /// Whether a pod of one host follows the discipline, though nothing needs it: to tell what
+    /// maintenance costs by itself. By default it does not.
+    fn keeps_discipline(params: &Self::Params) -> bool {
+        let _ = params;
+        false
+    }
+
     /// Refuses what cannot run: wrong pod, impossible sizes.
     ///
     /// # Errors
     /// One sentence with the operand and the remedy.
     fn check(pod: Pod, params: &Self::Params) -> Result<(), String> {
         let _ = (pod, params);
+        Ok(())
+    }
+
+    /// Brings into the region what every repetition reads: once a trial, on every lane, after the
+    /// region is zero and before the warm-up, outside clock and census. Provided: nothing.
+    ///
+    /// What it learns it leaves in the layout, in a `OnceLock`: a simulator shares one layout among
+    /// all hosts.
+    ///
+    /// # Errors
+    /// The reason why a wait ended, or what could not be had.
+    fn prepare<P: HostAtomics>(
+        worker: &Worker<'_, P>,
+        layout: &Self::Layout,
+        params: &Self::Params,
+    ) -> Result<(), Unready> {
+        let _ = (worker, layout, params);
         Ok(())
     }
 
@@ -57,6 +81,17 @@ pub trait Workload {
         params: &Self::Params,
         repetitions: u32,
     ) -> Result<Verified, Mismatch>;
+}
+
+/// Why a trial cannot start.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unready {
+    /// A wait ended.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+    /// This host lacks what the trial needs: operand and remedy.
+    #[error("{0}")]
+    Lacking(String),
 }
 
 /// What a verifier found, short of a mismatch.

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! layout(arena, pod, params)   pure: the same offsets on every host
+//! prepare(worker, ..)          once a trial, before the warm-up: inputs that repetitions only read
 //! run(worker, layout, params)  once a repetition, on every lane of every host
 //! verify(worker, ..)           after the last repetition, another algorithm, outside the clock
 //! ```
@@ -17,9 +18,11 @@
 #![warn(missing_docs)]
 
 mod contract;
+mod gather;
 mod params;
 mod worker;
 
-pub use contract::{Mismatch, Outcome, Series, Verified, Workload};
+pub use contract::{Mismatch, Outcome, Series, Unready, Verified, Workload};
+pub use gather::Gather;
 pub use params::{ParamError, Params, read_params};
 pub use worker::Worker;

@@ -1,5 +1,6 @@
 //! `dsmark check`: every primitive against everything that the memory may do.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use check::{Bounds, Budget, Checkable, Fate, Litmus, Record, Survey, Tally, Twin, Verdict};
@@ -10,23 +11,32 @@ use crate::failure::Failure;
 use crate::out::print;
 
 /// Names that are checked only where they are asked for.
-const ON_REQUEST: [&str; 2] = ["litmus", "zoo"];
+const ON_REQUEST: [&str; 3] = ["kernel", "litmus", "zoo"];
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
+    if args.budget == 0 {
+        return Err(Failure::usage(
+            "--budget 0 visits nothing; give the states of one search, as --budget 300000",
+        ));
+    }
     let subjects = chosen(&args.names);
     let tests = litmus(&args.names);
-    if subjects.is_empty() && tests.is_empty() {
-        return Err(unknown(&args.names));
+    for name in &args.names {
+        let mut found = subjects.iter().map(|it| it.name());
+        let is_test = || tests.iter().any(|it| wants(name, &full_name(it)));
+        if !found.any(|found| wants(name, &found)) && !is_test() {
+            return Err(unknown(name));
+        }
     }
     let budget = Budget {
-        states: args.budget.max(1),
+        states: args.budget,
         seed: args.seed,
         twins: !args.no_twins,
     };
     let mut failed = Vec::new();
     for subject in subjects {
         let survey = check::survey(&*subject, budget);
-        if survey.record.verdict == Verdict::Fail {
+        if !survey.record.is_as_expected() {
             failed.push(survey.record.name.clone());
         }
         print(&if args.json {
@@ -55,7 +65,8 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
 /// Every subject that can be checked by name.
 pub(crate) fn everything() -> Vec<Box<dyn Checkable>> {
     let zoo = check::zoo::entries().map(|entry| entry.fault());
-    subjects::all().into_iter().chain(zoo).collect()
+    let subjects = subjects::all().into_iter().chain(subjects::kernels());
+    subjects.chain(zoo).collect()
 }
 
 /// The subject of this very name.
@@ -63,7 +74,7 @@ pub(crate) fn named(name: &str) -> Result<Box<dyn Checkable>, Failure> {
     let cured = check::zoo::entries().map(|entry| entry.cure());
     let mut all = everything().into_iter().chain(cured);
     let found = all.find(|subject| subject.name() == name);
-    found.ok_or_else(|| unknown(&[name.to_owned()]))
+    found.ok_or_else(|| unknown(name))
 }
 
 fn chosen(names: &[String]) -> Vec<Box<dyn Checkable>> {
@@ -73,25 +84,49 @@ fn chosen(names: &[String]) -> Vec<Box<dyn Checkable>> {
         if names.is_empty() {
             return !ON_REQUEST.iter().any(|group| name.starts_with(group));
         }
-        names.iter().any(|wanted| name.starts_with(wanted.as_str()))
+        names.iter().any(|wanted| wants(wanted, &name))
     })
     .collect()
 }
 
+/// Whether a name is asked for: by its beginning, or by what follows its group.
+fn wants(wanted: &str, name: &str) -> bool {
+    let bare = name.split_once('/').map(|(_, bare)| bare);
+    name.starts_with(wanted) || bare == Some(wanted)
+}
+
+fn full_name(test: &Litmus) -> String {
+    format!("litmus/{}", test.name())
+}
+
 fn litmus(names: &[String]) -> Vec<Litmus> {
     let wanted = |test: &Litmus| {
-        let name = format!("litmus/{}", test.name());
-        names.iter().any(|wanted| name.starts_with(wanted.as_str()))
+        let name = full_name(test);
+        names.iter().any(|wanted| wants(wanted, &name))
     };
     check::litmus::all().into_iter().filter(wanted).collect()
 }
 
-fn unknown(names: &[String]) -> Failure {
-    let known: Vec<String> = everything().iter().map(|subject| subject.name()).collect();
+fn unknown(name: &str) -> Failure {
+    let subjects = everything().into_iter().map(|subject| subject.name());
+    let tests = check::litmus::all();
+    let known: Vec<String> = subjects.chain(tests.iter().map(full_name)).collect();
+    let bare = known
+        .iter()
+        .filter_map(|name| Some(name.split_once('/')?.1));
+    let near = fabric::nearest(name, known.iter().map(String::as_str).chain(bare));
+    let groups: BTreeSet<&str> = known
+        .iter()
+        .map(|name| {
+            name.split_once('/')
+                .map_or(name.as_str(), |(group, _)| group)
+        })
+        .collect();
+    let groups: Vec<&str> = groups.into_iter().collect();
     Failure::usage(format!(
-        "no program is called {}; there are {}, and litmus/NAME",
-        names.join(", "),
-        known.join(", ")
+        "no program is called {name}{}; give a name or the beginning of one: {}",
+        fabric::suggestion(near.as_deref()),
+        groups.join(", ")
     ))
 }
 
@@ -139,6 +174,7 @@ fn text(survey: &Survey) -> String {
     let verdict = match record.verdict {
         Verdict::Pass => "pass".to_owned(),
         Verdict::Bounded => "bounded".to_owned(),
+        Verdict::Fail if record.is_as_expected() => "caught".to_owned(),
         Verdict::Fail => "FAIL".to_owned(),
     };
     let mut text = format!(
@@ -148,8 +184,15 @@ fn text(survey: &Survey) -> String {
         record.steps,
         within(record)
     );
-    if let Some(finding) = &record.finding {
-        let _ = writeln!(text, "\n{finding}");
+    match &record.finding {
+        Some(finding) if record.is_as_expected() => {
+            let _ = writeln!(text, "  as it must be: {}: {}", finding.kind, finding.what);
+            let _ = writeln!(text, "  token {}", finding.token);
+        }
+        Some(finding) => {
+            let _ = writeln!(text, "\n{finding}");
+        }
+        None => {}
     }
     twins(&mut text, "left out", &record.omissions, &survey.omissions);
     twins(
@@ -167,8 +210,14 @@ fn within(record: &Record) -> String {
     }
     let moves = record.bounds.environment;
     let moves = moves.map_or("any number of".to_owned(), |moves| format!("up to {moves}"));
+    let lanes = record.bounds.preemptions;
+    let lanes = lanes.map_or(String::new(), |lanes| format!(", {lanes} pre-emptions"));
+    let runs = match record.runs {
+        0 => String::new(),
+        runs => format!(", {runs} runs by chance"),
+    };
     format!(
-        "  with {moves} environment moves, at most {} states",
+        "  with {moves} environment moves{lanes}, at most {} states{runs}",
         record.bounds.states
     )
 }

@@ -62,6 +62,7 @@ pub(crate) fn write_report(results: &Results, out: &Path) -> Result<(), Failure>
     let kind = |file: &Path| match file.extension().and_then(|it| it.to_str()) {
         Some("html") => "report: ",
         Some("svg") => "figure: ",
+        Some("json") => "law:    ",
         _ => "rows:   ",
     };
     let lines = files

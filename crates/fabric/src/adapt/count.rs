@@ -54,6 +54,10 @@ impl Census {
                 self.publishes += 1;
                 self.lines_published += lines.count();
             }
+            Op::PublishEach { lines } => {
+                self.publishes += 1;
+                self.lines_published += lines;
+            }
             Op::Confirm(_) => {
                 self.publishes += 1;
                 self.observes += 1;

@@ -69,6 +69,15 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
     }
 
     #[track_caller]
+    fn load_overlapped<W: Word>(&self, at: Ptr<W>) -> W {
+        self.tell(Op::Load {
+            offset: at.offset(),
+            bytes: span::<W>(1),
+        });
+        self.port.load_overlapped(at)
+    }
+
+    #[track_caller]
     fn store<W: Word>(&self, at: Ptr<W>, value: W) {
         self.tell(Op::Store {
             offset: at.offset(),
@@ -230,6 +239,18 @@ impl<P: Port, T: Tap> Port for Tapped<'_, P, T> {
         let lines = lines.into();
         if !self.moves_lines() || self.tell(Op::Publish(lines)) {
             maintain::publish(self, lines);
+        }
+    }
+
+    #[track_caller]
+    fn publish_each(&self, lines: &[Line]) {
+        let nothing = !self.moves_lines() || lines.is_empty();
+        if nothing
+            || self.tell(Op::PublishEach {
+                lines: lines.len() as u64,
+            })
+        {
+            maintain::publish_each(self, lines);
         }
     }
 

@@ -38,6 +38,27 @@ pub enum Kind {
     Prediction,
 }
 
+/// Who says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// A publication.
+    #[default]
+    Published,
+    /// Nobody yet: it follows from published components by an argument that the source gives.
+    Derived,
+}
+
+impl Basis {
+    /// As files write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Derived => "derived",
+        }
+    }
+}
+
 /// Which statistic of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -78,6 +99,9 @@ pub enum Over {
     Range,
     /// The first row of each term, times the term's factor, added up.
     Sum,
+    /// The first row of the first term, by the first row of the second: a number without a unit,
+    /// whatever the unit of the rows.
+    Ratio,
 }
 
 /// The published figure, in the claim's unit.
@@ -178,6 +202,8 @@ pub struct Claim {
     pub source: String,
     /// Whether a pod was given the figure.
     pub kind: Kind,
+    /// Whether it was published, or follows from what was.
+    pub basis: Basis,
     /// On which pod.
     pub pod: String,
     /// Which rows.
@@ -190,6 +216,8 @@ pub struct Claim {
     pub unit: String,
     /// How several rows become a verdict.
     pub over: Over,
+    /// Which assumption decides it, where somebody found out; told where the claim fails.
+    pub assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -205,12 +233,15 @@ struct Table {
     statement: String,
     source: String,
     kind: Kind,
+    #[serde(default)]
+    basis: Basis,
     pod: String,
     select: Select,
     statistic: Statistic,
     expected: Expected,
     unit: String,
     over: Over,
+    assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -257,6 +288,7 @@ impl From<Table> for Claim {
             statement: table.statement,
             source: table.source,
             kind: table.kind,
+            basis: table.basis,
             pod: table.pod,
             terms: match table.select {
                 Select::One(term) => vec![term],
@@ -266,6 +298,7 @@ impl From<Table> for Claim {
             expected: table.expected,
             unit: table.unit,
             over: table.over,
+            assumption: table.assumption,
         }
     }
 }

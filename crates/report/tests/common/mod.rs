@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub(crate) mod svg;
+
 use record::{
     Build, Coherence, Device, Directory, Label, Origin, Results, Row, SCHEMA, Substrate, Summary,
 };

@@ -22,7 +22,7 @@ pub(super) const BATCH: usize = 3;
 const KIND_BITS: usize = 4;
 
 /// A server's private state: the word itself, and which requests it has answered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueDesk {
     value: u64,
     answered: [u64; MAX_HOSTS as usize],

@@ -4,8 +4,8 @@ use fabric::{Arena, Pod};
 
 use super::{
     Bakery, BakeryFastPath, BurnsLynch, Fischer, HardwareMcs, HardwareSpin, HardwareTicket,
-    LamportFast, Lock, McsServer, Options, PetersonTournament, Szymanski, TicketServer, TokenRing,
-    TwoLevel, YangAnderson,
+    LamportFast, Lock, McsServer, Options, PetersonTournament, ReadWrite, Szymanski, TicketServer,
+    TokenRing, TwoLevel, YangAnderson,
 };
 use crate::names::named;
 
@@ -52,6 +52,15 @@ pub trait LockVisitor {
     fn visit<L: Lock>(self, lock: &L) -> Self::Out;
 }
 
+/// The same for a lock of readers and writers.
+pub trait ReadWriteVisitor {
+    /// What it gives back.
+    type Out;
+
+    /// Does it.
+    fn visit<L: Lock>(self, lock: &ReadWrite<L>) -> Self::Out;
+}
+
 macro_rules! locks {
     ($($variant:ident: $lock:ty,)*) => {
         /// Any lock, by its name. Members are lanes, host by host.
@@ -84,7 +93,44 @@ macro_rules! locks {
             }
         }
 
+        /// A lock of readers and writers over any lock, by that one's name. Readers are hosts.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)] // named by `Algorithm`
+        pub enum AnyReadWrite {
+            $($variant(ReadWrite<$lock>),)*
+        }
+
+        impl AnyReadWrite {
+            /// Lays it out; `algorithm` is the lock among writers.
+            pub fn lay_out(
+                algorithm: Algorithm,
+                arena: &mut Arena,
+                name: &str,
+                options: &Options,
+            ) -> Self {
+                match algorithm {
+                    $(Algorithm::$variant => {
+                        Self::$variant(ReadWrite::lay_out(arena, name, options))
+                    })*
+                }
+            }
+
+            /// Calls `visitor` with the lock.
+            pub fn visit<V: ReadWriteVisitor>(&self, visitor: V) -> V::Out {
+                match self {
+                    $(Self::$variant(lock) => visitor.visit(lock),)*
+                }
+            }
+        }
+
         impl Algorithm {
+            /// Whether hosts that do not acquire it have to pass it on.
+            pub fn is_tended(self) -> bool {
+                match self {
+                    $(Self::$variant => <$lock as Lock>::TENDED,)*
+                }
+            }
+
             /// Whether a lane has to serve it.
             pub fn is_served(self) -> bool {
                 match self {

@@ -46,6 +46,11 @@ impl<L: Lock> ReadWrite<L> {
         }
     }
 
+    /// The lock among writers: what serves or tends it does so there.
+    pub fn writers(&self) -> &L {
+        &self.writers
+    }
+
     /// Waits until no writer is in. Cost without one: 1 publish, 1 observe of 1 line.
     ///
     /// # Errors

@@ -1,0 +1,183 @@
+//! The workload `pagerank`.
+
+use fabric::{Arena, Gone, HostAtomics, Pod};
+use serde::{Deserialize, Serialize};
+use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
+
+use super::step::{Arrays, Ask, Needs, Rank};
+use crate::kernel::crew::Crew;
+use crate::kernel::split::Split;
+use crate::region::{FrozenCsr, RegionGraph};
+use crate::source::GraphSource;
+
+/// What hosts tell each other in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// What every vertex gives.
+    #[default]
+    Pull,
+    /// What a host's vertices give to each vertex, added up.
+    Push,
+    /// What vertices give, where it has changed.
+    Residual,
+}
+
+impl Variant {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Pull, Self::Push, Self::Residual];
+
+    pub(crate) fn needs(self) -> Needs {
+        match self {
+            Self::Pull => Needs::Two,
+            Self::Push => Needs::Partials,
+            Self::Residual => Needs::Changes,
+        }
+    }
+}
+
+/// Its knobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// What hosts tell each other.
+    pub variant: Variant,
+    /// Which graph.
+    pub graph: GraphSource,
+    /// Steps at most.
+    pub iterations: u32,
+    /// A step that changes the scores by less, in sum, is the last.
+    pub tolerance: f64,
+    /// The share of a score that follows edges.
+    pub damping: f64,
+    /// Whether edges have a direction.
+    pub directed: bool,
+    /// Whether a single host follows the pod's discipline, though nobody else reads what it writes.
+    pub disciplined: bool,
+}
+
+impl Default for Params {
+    /// GAPBS' numbers.
+    fn default() -> Self {
+        Self {
+            variant: Variant::default(),
+            graph: GraphSource::Kronecker { scale: 10 },
+            iterations: 20,
+            tolerance: 1e-4,
+            damping: 0.85,
+            directed: false,
+            disciplined: false,
+        }
+    }
+}
+
+impl Params {
+    fn ask(&self) -> Ask {
+        Ask {
+            iterations: self.iterations,
+            tolerance: self.tolerance,
+            damping: self.damping,
+        }
+    }
+}
+
+/// Refuses numbers that make no PageRank.
+pub(super) fn check(ask: Ask) -> Result<(), String> {
+    if ask.iterations == 0 {
+        return Err("iterations = 0: use 1 or more".into());
+    }
+    if !(0.0..1.0).contains(&ask.damping) {
+        return Err(format!("damping = {}: use 0 to below 1", ask.damping));
+    }
+    if !(0.0..f64::INFINITY).contains(&ask.tolerance) {
+        return Err(format!("tolerance = {}: use 0 or more", ask.tolerance));
+    }
+    Ok(())
+}
+
+/// Where its words lie.
+#[derive(Debug)]
+pub struct Layout {
+    graph: RegionGraph,
+    arrays: Arrays,
+}
+
+/// The workload.
+#[derive(Debug)]
+pub struct PageRank;
+
+/// Computes scores, on every lane of the pod.
+pub(crate) fn compute<P: HostAtomics>(
+    crew: Crew<'_, P>,
+    arrays: &Arrays,
+    graph: FrozenCsr,
+    split: Option<Split>,
+    variant: Variant,
+    ask: Ask,
+) -> Result<Outcome, Gone> {
+    let mut rank = Rank::new(crew, arrays, graph, split, ask);
+    match variant {
+        Variant::Pull => rank.run_pull()?,
+        Variant::Push => rank.run_push()?,
+        Variant::Residual => rank.run_residual()?,
+    }
+    rank.end()
+}
+
+impl Workload for PageRank {
+    const NAME: &'static str = "pagerank";
+    const ABOUT: &'static str = "PageRank over a graph in the pool";
+    type Params = Params;
+    type Layout = Layout;
+
+    fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
+        let graph = RegionGraph::lay_out(arena, "rank.graph", &params.graph, params.directed);
+        let (vertices, needs) = (graph.room_for_vertices(), params.variant.needs());
+        Layout {
+            arrays: Arrays::lay_out(arena, pod, vertices, needs),
+            graph,
+        }
+    }
+
+    fn keeps_discipline(params: &Params) -> bool {
+        params.disciplined
+    }
+
+    fn check(_: Pod, params: &Params) -> Result<(), String> {
+        check(params.ask())?;
+        params.graph.check(params.directed)
+    }
+
+    fn prepare<P: HostAtomics>(
+        worker: &Worker<'_, P>,
+        layout: &Layout,
+        _: &Params,
+    ) -> Result<(), Unready> {
+        layout.graph.prepare(worker)
+    }
+
+    fn run<P: HostAtomics>(
+        worker: &Worker<'_, P>,
+        layout: &Layout,
+        params: &Params,
+    ) -> Result<Outcome, Gone> {
+        let crew = Crew::begin(worker, &layout.arrays.crew)?;
+        let graph = layout.graph.frozen();
+        compute(
+            crew,
+            &layout.arrays,
+            graph,
+            None,
+            params.variant,
+            params.ask(),
+        )
+    }
+
+    fn verify<P: HostAtomics>(
+        worker: &Worker<'_, P>,
+        layout: &Layout,
+        params: &Params,
+        _: u32,
+    ) -> Result<Verified, Mismatch> {
+        layout.arrays.verify(worker, &layout.graph, params.ask())
+    }
+}

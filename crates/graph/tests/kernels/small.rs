@@ -1,0 +1,176 @@
+//! The graphs of GAPBS with 8 to 1,024 vertices: everything about them.
+
+use graph::rank::{self, SpmvVariant, Variant as RankVariant};
+use graph::{Bfs, PageRank, Spmv, Triangles, bfs, triangles};
+use serde_json::Value;
+
+use crate::answers::{expect_scores, json, levels, numbers, source};
+use crate::trial::{On, answer};
+
+/// Shapes that are tried: hosts and lanes.
+const SHAPES: [(u32, u32); 6] = [(1, 1), (1, 3), (2, 1), (2, 2), (3, 1), (4, 2)];
+
+/// Single precision, and sums of up to some hundred terms.
+const ROUNDING: f64 = 2e-6;
+
+/// Name, whether directed.
+const GRAPHS: [(&str, bool); 4] = [
+    ("tiny_dir", true),
+    ("kron6", false),
+    ("unif10", false),
+    ("kron10", false),
+];
+
+fn everywhere(mut run: impl FnMut(On, u32, u32)) {
+    for (hosts, lanes) in SHAPES {
+        run(On::Sim, hosts, lanes);
+        run(On::Native, hosts, lanes);
+    }
+}
+
+fn searches(name: &str, directed: bool, variant: bfs::Variant) {
+    let known = json(&format!("{name}.json"));
+    for (source_vertex, depths) in known["bfs_depth"].as_object().unwrap() {
+        let params = bfs::Params {
+            variant,
+            graph: source(&format!("{name}.sg")),
+            source: Some(source_vertex.parse().unwrap()),
+            directed,
+            ..bfs::Params::default()
+        };
+        everywhere(|on, hosts, lanes| {
+            let found = answer::<Bfs>(on, hosts, lanes, &params);
+            let expected = serde_json::to_value(levels(depths)).unwrap();
+            assert_eq!(
+                found["levels"], expected,
+                "{params:?}, {on:?} {hosts} x {lanes}"
+            );
+        });
+    }
+}
+
+#[test]
+fn searches_over_a_shared_tree_find_the_known_levels() {
+    for (name, directed) in GRAPHS {
+        searches(name, directed, bfs::Variant::Shared);
+    }
+}
+
+#[test]
+fn searches_by_messages_find_the_known_levels() {
+    for (name, directed) in GRAPHS {
+        searches(name, directed, bfs::Variant::Partitioned);
+    }
+}
+
+#[test]
+fn searches_by_bitmaps_find_the_known_levels() {
+    for (name, directed) in GRAPHS {
+        searches(name, directed, bfs::Variant::DirectionOptimizing);
+    }
+}
+
+/// `held`: how far lines that are held back may keep scores from the right ones.
+fn expect_rank(found: &Value, name: &str, held: f64, what: &str) {
+    let known = json(&format!("{name}.json"));
+    let known = &known["pr_jacobi_tol1e4_max20"];
+    let (steps, expected) = (
+        found["iterations"].as_i64().unwrap(),
+        known["iters"].as_i64().unwrap(),
+    );
+    let most = i64::from(held > 0.0);
+    assert!(
+        (steps - expected).abs() <= most,
+        "{what}: {steps} steps, not {expected}"
+    );
+    expect_scores(found, &numbers(&known["scores"]), ROUNDING + held, what);
+}
+
+#[test]
+fn scores_are_those_that_are_known() {
+    for (name, directed) in GRAPHS {
+        for variant in RankVariant::ALL {
+            let params = rank::Params {
+                variant,
+                graph: source(&format!("{name}.sg")),
+                directed,
+                ..rank::Params::default()
+            };
+            // One step more or less moves them by up to the tolerance.
+            let held = if variant == RankVariant::Residual {
+                params.tolerance
+            } else {
+                0.0
+            };
+            everywhere(|on, hosts, lanes| {
+                let found = answer::<PageRank>(on, hosts, lanes, &params);
+                expect_rank(
+                    &found,
+                    name,
+                    held,
+                    &format!("{params:?}, {on:?} {hosts} x {lanes}"),
+                );
+            });
+        }
+    }
+}
+
+#[test]
+fn products_give_the_scores_that_are_known() {
+    for (name, directed) in GRAPHS {
+        for (variant, tile_columns) in [
+            (SpmvVariant::Rows, 64),
+            (SpmvVariant::Tiled, 192),
+            (SpmvVariant::Tiled, 65_536),
+        ] {
+            let params = rank::SpmvParams {
+                variant,
+                tile_columns,
+                graph: source(&format!("{name}.sg")),
+                directed,
+                ..rank::SpmvParams::default()
+            };
+            everywhere(|on, hosts, lanes| {
+                let found = answer::<Spmv>(on, hosts, lanes, &params);
+                expect_rank(
+                    &found,
+                    name,
+                    0.0,
+                    &format!("{params:?}, {on:?} {hosts} x {lanes}"),
+                );
+            });
+        }
+    }
+}
+
+#[test]
+fn triangles_are_those_that_are_known() {
+    for (name, directed) in GRAPHS.into_iter().filter(|(_, directed)| !directed) {
+        let known = &json(&format!("{name}.json"))["triangles"];
+        for variant in triangles::Variant::ALL {
+            let params = triangles::Params {
+                variant,
+                graph: source(&format!("{name}.sg")),
+                directed,
+                ..triangles::Params::default()
+            };
+            everywhere(|on, hosts, lanes| {
+                let found = answer::<Triangles>(on, hosts, lanes, &params);
+                assert_eq!(
+                    &found["triangles"], known,
+                    "{params:?}, {on:?} {hosts} x {lanes}"
+                );
+            });
+        }
+    }
+}
+
+#[test]
+fn one_host_that_follows_the_discipline_finds_the_same() {
+    // The registry hands the discipline down; here only the parameter's name is held.
+    let params = bfs::Params {
+        disciplined: true,
+        ..bfs::Params::default()
+    };
+    assert!(<Bfs as workload::Workload>::keeps_discipline(&params));
+}
