@@ -110,7 +110,9 @@ impl Carrier for ByMpi<'_> {
         root.broadcast_into(&mut count);
         let mut told = bytes.to_vec();
         told.resize(count as usize, 0);
-        root.broadcast_into(&mut told[..]);
+        if !told.is_empty() {
+            root.broadcast_into(&mut told[..]);
+        }
         Ok(told)
     }
 }
@@ -118,15 +120,17 @@ impl Carrier for ByMpi<'_> {
 /// What every other host has to say, at host 0.
 fn gather(world: &SimpleCommunicator, host: u32, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let root = world.process_at_rank(0);
+    // Never nothing: the address of an empty Rust buffer is 1, which is Open MPI's MPI_IN_PLACE, and
+    // refused. What is carried is lines, among which an empty one says nothing.
+    let bytes = [bytes, b"\n"].concat();
     let count = i32::try_from(bytes.len()).expect("reports of one trial are below 2 GiB");
     if host != 0 {
         root.gather_into(&count);
-        root.gather_varcount_into(bytes);
+        root.gather_varcount_into(&bytes[..]);
         return Vec::new();
     }
     let mut counts = vec![0; world.size() as usize];
-    // What host 0 has to say it has said.
-    root.gather_into_root(&0, &mut counts[..]);
+    root.gather_into_root(&count, &mut counts[..]);
     let starts: Vec<i32> = counts
         .iter()
         .scan(0, |next, count| {
@@ -138,7 +142,7 @@ fn gather(world: &SimpleCommunicator, host: u32, bytes: &[u8]) -> Vec<(u32, Vec<
     let mut all = vec![0; counts.iter().sum::<i32>() as usize];
     {
         let mut parts = PartitionMut::new(&mut all[..], &counts[..], &starts[..]);
-        root.gather_varcount_into_root(&[0_u8; 0][..], &mut parts);
+        root.gather_varcount_into_root(&bytes[..], &mut parts);
     }
     let of = |host: u32| {
         let (start, count) = (
