@@ -12,6 +12,8 @@ mod doctor;
 mod failure;
 mod job;
 mod litmus;
+#[cfg(feature = "mpi")]
+mod mpi;
 #[cfg(target_arch = "x86_64")]
 mod on_native;
 mod on_sim;

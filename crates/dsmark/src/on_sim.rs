@@ -189,16 +189,17 @@ impl Sited {
         progress: &(dyn Fn(f64) + Sync),
     ) -> (Vec<Measured>, Option<Attribution>) {
         let (spec, pod) = (&self.spec, self.spec.pod);
-        let bytes = region_bytes(registry, pod, std::slice::from_ref(spec));
+        let control = Control::lay_out(pod);
+        let bytes = region_bytes(registry, &control, std::slice::from_ref(spec));
         let sim = Sim::new(PodFile::clone(&self.file), pod);
         let sim = sim.seed(spec.seed).region_bytes(bytes);
         let sim = if recording { sim.recording() } else { sim };
-        let control = Control::lay_out(pod);
         let stage = Stage {
             spec,
             control: &control,
             epoch: 0,
             watch,
+            time: None,
             progress,
         };
         let lanes = registry.run(&sim, &stage);

@@ -17,6 +17,7 @@
 //!   alive.
 //! * [`rendezvous`]: how hosts agree on one run over memory that still holds the last one.
 //! * [`heart`]: how hosts notice that another has died.
+//! * [`clocks`]: what another host's clock says, and how far that may be off.
 //!
 //! Costs are given in publishes and observes (see `fabric::Census`): on such memory a publish is a
 //! write to the device and an observe a read from it, each near a microsecond through a switch,
@@ -31,6 +32,7 @@
 pub mod alloc;
 pub mod atomic;
 pub mod barrier;
+pub mod clocks;
 pub mod header;
 pub mod heart;
 pub mod lock;

@@ -8,6 +8,7 @@ pub(crate) mod curve;
 mod dots;
 pub(crate) mod finding;
 mod hashtable;
+mod hosts;
 pub(crate) mod latency;
 mod matrix;
 mod page;
@@ -54,12 +55,13 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 13] = [
+const FIGURES: [(&str, Draw); 14] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
     ("primitive.svg", primitive::draw),
     ("visibility.svg", visibility::draw),
+    ("hosts.svg", hosts::draw),
     ("lock.svg", bounded::draw_lock),
     ("barrier.svg", bounded::draw_barrier),
     ("atomic.svg", bounded::draw_atomic),
