@@ -316,8 +316,9 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             let acquire = Acquire(self.port, &mut self.members[index], turn);
             match self.table.locks[index].visit(acquire) {
                 Err(NotAcquired::TimedOut { .. }) if tended && !self.is_over(patience) => {
-                    // Others may wait for a token that has come to this host meanwhile.
-                    self.tend();
+                    // Others may wait for a token that has come to this host meanwhile; the one that
+                    // this lane waits for stays.
+                    self.tend(Some(index));
                 }
                 done => return done,
             }
@@ -403,7 +404,7 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
     /// Whatever ended a wait.
     pub fn serve(&mut self) -> Result<(), TableError> {
         if self.table.config.lock.is_tended() {
-            self.tend();
+            self.tend(None);
         }
         let Some(mut post) = self.post.take() else {
             return Ok(());
@@ -413,9 +414,12 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         served
     }
 
-    fn tend(&mut self) {
-        for (lock, member) in self.table.locks.iter().zip(&mut self.members) {
-            lock.visit(Tend(self.port, member));
+    fn tend(&mut self, wanted: Option<usize>) {
+        let locks = self.table.locks.iter().zip(&mut self.members);
+        for (index, (lock, member)) in locks.enumerate() {
+            if Some(index) != wanted {
+                lock.visit(Tend(self.port, member));
+            }
         }
     }
 
