@@ -162,6 +162,7 @@ mod tests {
 
     use super::*;
 
+    #[allow(clippy::unnecessary_wraps)] // as `judge` takes them
     fn host(settings: Value, boot_id: &str, cpus: &[usize]) -> Option<Effective> {
         Some(Effective {
             settings,

@@ -63,7 +63,7 @@ fn run(seed: u64) {
     let (own, reference) = (clock(most), clock(most));
     let mut estimator = Estimator::default();
     let mut now_ns = draw.between(0.0, 1e10);
-    for _ in 0..1 + draw.0.below(12) {
+    for _ in 0..=draw.0.below(12) {
         let batch: Vec<Exchange> = (0..16)
             .map(|_| {
                 let mut way = || 200.0 + draw.between(0.0, 1.0).powi(8) * 50_000.0;

@@ -257,7 +257,7 @@ impl<'a, 'w, P: HostAtomics> Lane<'a, 'w, P> {
 
     /// What a block of lane `owner` carries: it differs from block to block and time to time.
     fn mark(&self, owner: u32, block: Block) -> u64 {
-        let turn = u64::from(self.worker.repetition()) << 8 | u64::from(owner) + 1;
+        let turn = (u64::from(self.worker.repetition()) << 8) | (u64::from(owner) + 1);
         block.token().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ turn
     }
 

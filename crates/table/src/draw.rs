@@ -171,10 +171,10 @@ mod tests {
             counts[zipf.draw(&mut random) as usize] += 1;
         }
         // The two first ranks are drawn exactly; the others by the approximation.
-        for rank in 0..2 {
+        for (rank, &count) in counts.iter().enumerate().take(2) {
             let share = 1.0 / ((rank + 1) as f64).powf(0.99) / zeta(1_000, 0.99);
             let expected = share * f64::from(draws);
-            let found = f64::from(counts[rank]);
+            let found = f64::from(count);
             assert!(
                 (found - expected).abs() < 5.0 * expected.sqrt(),
                 "{rank}: {found}"

@@ -82,11 +82,11 @@ fn group(one: &Condition<'_>) -> String {
 /// What tells the lines of a panel apart; one host is the same however it would share.
 fn name(one: &Condition<'_>) -> String {
     let param = |name| one.param(name).unwrap_or_default();
-    let mut name = format!("{}, {}", param("sharing"), param("placement"));
-    if one.number("value_bytes") != Some(8.0) {
-        name += &format!(", {} B", param("value_bytes"));
-    }
-    name
+    let bytes = match one.number("value_bytes") {
+        Some(8.0) => String::new(),
+        _ => format!(", {} B", param("value_bytes")),
+    };
+    format!("{}, {}{bytes}", param("sharing"), param("placement"))
 }
 
 fn lines_moved(row: &Row) -> Option<f64> {

@@ -100,12 +100,11 @@ impl Law {
         for condition in section {
             let fields = condition.fields_except(&CAUSES);
             let point = point(condition).expect("conditions without a time were left out");
-            match groups.iter_mut().find(|(known, ..)| *known == fields) {
-                Some((.., points)) => points.push(point),
-                None => {
-                    let name = words(condition, section);
-                    groups.push((fields, name, vec![point]));
-                }
+            if let Some((.., points)) = groups.iter_mut().find(|(known, ..)| *known == fields) {
+                points.push(point);
+            } else {
+                let name = words(condition, section);
+                groups.push((fields, name, vec![point]));
             }
         }
         let slow: Vec<(Point, f64)> = groups
