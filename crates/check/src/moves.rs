@@ -19,7 +19,9 @@
 //! * likewise a plain store that enters a cache in which its line is not dirty, if nobody else uses
 //!   the line in that cache and no other host ever stores to it again: an eviction may follow it,
 //!   and there was nothing to evict before;
-//! * likewise a load of a line that nobody else will ever store to again.
+//! * likewise a load of a line that nobody else will ever store to again;
+//! * neither of these two if the lane may still store to the line around the cache, or another of
+//!   its cache may flush it: the one asks whether the line is there, the other takes along what is.
 //!
 //! `tests/pruning.rs` compares with leaving out nothing.
 
@@ -40,6 +42,8 @@ pub(crate) struct Uses {
     stores: u64,
     /// Of these, those that it may store to around the cache.
     around: u64,
+    /// That it may still flush or write back, with what another lane of its host has stored there.
+    cleans: u64,
 }
 
 impl Uses {
@@ -50,6 +54,7 @@ impl Uses {
             looks: mask,
             stores: mask,
             around: mask,
+            cleans: mask,
         }
     }
 
@@ -58,6 +63,7 @@ impl Uses {
             looks: self.looks | other.looks,
             stores: self.stores | other.stores,
             around: self.around | other.around,
+            cleans: self.cleans | other.cleans,
         }
     }
 }
@@ -116,11 +122,13 @@ impl Machine<'_> {
             ask => ask.stored_line().is_some(),
         };
         let around = matches!(ask, Ask::StoreNt(..) | Ask::StoreLine(..));
+        let cleans = matches!(ask, Ask::Flush(..) | Ask::Writeback(_));
         let if_so = |so: bool| if so { bit } else { 0 };
         Uses {
             looks: if_so(stores || ask.looks_at_a_copy()),
             stores: if_so(stores),
             around: if_so(around),
+            cleans: if_so(cleans),
         }
     }
 
@@ -136,13 +144,11 @@ impl Machine<'_> {
     fn may_look(&self, futures: &Futures, state: &State, domain: usize, line: Line) -> bool {
         let bit = self.bit(Some(line));
         state.lanes.iter().enumerate().any(|(lane, at)| {
-            at.alive
-                && self.setup.shape.domain(lane) == domain
-                && (futures.of(lane, at).looks & bit != 0
-                    || state
-                        .memory
-                        .buffered(lane)
-                        .any(|entry| stores_to(entry, line)))
+            // What a lane left in its buffer at its end still enters the cache.
+            let mut buffered = state.memory.buffered(lane);
+            self.setup.shape.domain(lane) == domain
+                && (at.alive && futures.of(lane, at).looks & bit != 0
+                    || buffered.any(|entry| stores_to(entry, line)))
         })
     }
 
@@ -293,10 +299,13 @@ impl Machine<'_> {
         let fresh = memory.copy(domain, line).is_none_or(|(content, dirty)| {
             !dirty && *content.words() == *memory.line_at_device(line).words()
         });
-        // Whatever else this lane does to the line comes after it.
+        // Whatever else this lane does to the line comes after it, and through the cache: what goes
+        // around it may reach the device before an eviction of this store.
         let mut others = entries.enumerate();
         let is_first = others.all(|(index, other)| {
-            other.line() != Some(line) || index == entry || index > entry && ordered(store, other)
+            other.line() != Some(line)
+                || index == entry
+                || (index > entry && !goes_around(other) && ordered(store, other))
         });
         let around = futures.of(lane, &state.lanes[lane]).around;
         fresh
@@ -319,7 +328,10 @@ impl Machine<'_> {
             dirty || *content.words() == *memory.line_at_device(line).words()
         });
         let mut own = memory.buffered(lane);
+        // A store around the cache asks whether the line is there, and a load brings it there.
+        let around = futures.of(lane, &state.lanes[lane]).around;
         fresh
+            && around & self.bit(Some(line)) == 0
             && !own.any(|entry| entry.line() == Some(line))
             && self.is_left_alone(state, futures, lane, line)
     }
@@ -335,7 +347,7 @@ impl Machine<'_> {
             && state.lanes.iter().enumerate().all(|(other, at)| {
                 let uses = futures.of(other, at);
                 let uses = if shape.domain(other) == domain {
-                    uses.looks
+                    uses.looks | uses.cleans
                 } else {
                     uses.stores
                 };
@@ -396,16 +408,17 @@ impl Machine<'_> {
                 let Some((content, dirty)) = memory.copy(domain, line) else {
                     return false;
                 };
+                // A store around the cache asks whether the line is there at all.
+                let around = context.around.contains(&(domain, line));
                 if dirty {
-                    return self.setup.shape.writes != WriteMode::Synchronous
+                    return around
+                        || self.setup.shape.writes != WriteMode::Synchronous
                         || context.over
                         || context.looks_of_others(domain, line)
                         || context.changes(line, Some(domain));
                 }
                 let fresh = *content.words() == *memory.line_at_device(line).words();
                 let seen = context.looks(domain, line) || context.changes(line, None);
-                // A store around the cache asks whether the line is there at all.
-                let around = context.around.contains(&(domain, line));
                 seen && !fresh || around
             }
             _ => true,
@@ -530,4 +543,8 @@ impl Machine<'_> {
 
 fn stores_to(entry: &Buffered, line: Line) -> bool {
     entry.bytes_written() != 0 && entry.line() == Some(line)
+}
+
+fn goes_around(entry: &Buffered) -> bool {
+    matches!(entry, Buffered::StoreNt { .. } | Buffered::StoreLine { .. })
 }

@@ -127,6 +127,42 @@ fn program(hosts: u32, lanes: u32, writes: WriteMode, codes: &[Vec<(u8, usize)>]
     }
 }
 
+/// A store that waits with a later one around the cache behind it was once let into the cache at
+/// once, "since the second follows it": the second may then reach the device before the first is
+/// evicted, and loses.
+#[test]
+fn a_store_is_not_taken_alone_before_one_around_the_cache() {
+    let codes = [vec![(3, 0), (0, 0), (5, 0)], vec![(0, 0)]];
+    let program = program(2, 1, WriteMode::Synchronous, &codes);
+    let pruned = found(&program, true, Bounds::SATURATED);
+    assert_eq!(pruned, found(&program, false, Bounds::SATURATED));
+}
+
+/// A dirty line may be evicted for good before a store around the cache finds it fetched again,
+/// stays in the cache and is never seen: nobody else need look at the line for that.
+#[test]
+#[ignore = "open: the pruned search misses the end in which the device holds 2"]
+fn a_dirty_line_is_evicted_before_a_store_around_the_cache() {
+    let codes = [vec![(0, 2)], vec![(3, 0), (0, 0), (5, 0)]];
+    let program = program(2, 1, WriteMode::Synchronous, &codes);
+    let pruned = found(&program, true, Bounds::SATURATED);
+    assert_eq!(pruned, found(&program, false, Bounds::SATURATED));
+}
+
+/// Another lane's flush of the line takes along what has entered the cache by then, and only that.
+#[test]
+fn a_store_is_not_taken_alone_before_another_lanes_flush() {
+    let codes = [
+        vec![(3, 0)],
+        vec![(0, 2), (7, 0), (11, 0), (3, 2), (9, 2)],
+        vec![(0, 2), (0, 0)],
+        vec![],
+    ];
+    let program = program(2, 2, WriteMode::Synchronous, &codes);
+    let pruned = found(&program, true, Bounds::SATURATED);
+    assert_eq!(pruned, found(&program, false, Bounds::SATURATED));
+}
+
 fn codes(lanes: usize, longest: usize) -> impl Strategy<Value = Vec<Vec<(u8, usize)>>> {
     let code = prop::collection::vec((0u8..14, 0usize..3), 1..=longest);
     prop::collection::vec(code, lanes)

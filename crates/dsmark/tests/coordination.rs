@@ -59,6 +59,7 @@ fn row<'r>(rows: &'r [Value], metric: &str) -> &'r Value {
 }
 
 #[track_caller]
+#[allow(clippy::float_cmp)] // whole counts by a power of two of operations: exact
 fn assert_counts(name: &str, row: &Value, (publishes, observes): Counts) {
     assert!(
         row["p50"].is_f64() && row["error"].is_null(),

@@ -30,14 +30,17 @@ fn lay_out(config: Config) -> (Arena, Table) {
 
 impl Owned {
     /// This many values of this many words: one lies beside its key, more lie elsewhere.
+    ///
+    /// # Panics
+    /// If the hash gave host 0 no key.
     pub fn new(rounds: u64, words: usize, writes: WriteMode) -> Self {
         let (arena, table) = lay_out(Config {
             sharing: Sharing::Partitioned,
             ..Config::of(1, words)
         });
-        let key = (1..).find(|&key| table.owner(key) == 0);
+        let key = (1..=u64::from(u16::MAX)).find(|&key| table.owner(key) == 0);
         Self {
-            key: key.expect("every host owns keys"),
+            key: key.expect("a hash gives each host a share of so many keys"),
             arena,
             table,
             words,

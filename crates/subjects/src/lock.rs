@@ -100,7 +100,8 @@ impl<G: Gate> Section<G> {
         }
     }
 
-    fn server(&self) -> u32 {
+    /// Hosts that only serve.
+    fn servers() -> u32 {
         u32::from(G::SERVED)
     }
 }
@@ -153,7 +154,7 @@ impl<G: Gate> Subject for Section<G> {
     }
 
     fn shape(&self) -> Shape {
-        self.setting.shape(self.server())
+        self.setting.shape(Self::servers())
     }
 
     fn arena(&self) -> &Arena {
@@ -165,7 +166,7 @@ impl<G: Gate> Subject for Section<G> {
     }
 
     fn validated(&self) -> Vec<Lines> {
-        self.setting.registers(&self.arena, "lock", self.server())
+        self.setting.registers(&self.arena, "lock", Self::servers())
     }
 
     fn bounds(&self) -> Bounds {

@@ -167,9 +167,10 @@ impl Subject for ManyToOne {
     }
 
     fn verdict(&self, seat: Seat, out: &Self::Out) -> Result<(), Violation> {
-        let all: Vec<u64> = match seat.host < self.producers() {
-            true => Vec::new(),
-            false => (1..=self.setting.rounds).collect(),
+        let all: Vec<u64> = if seat.host < self.producers() {
+            Vec::new()
+        } else {
+            (1..=self.setting.rounds).collect()
         };
         let expected = Ok(vec![all; self.producers() as usize]);
         expect_equal(Kind::Torn, "what was received", out, &expected)

@@ -143,20 +143,23 @@ impl Setting {
 
     /// What it adds to a name: `-3-hosts@posted`, nothing for two hosts of a synchronous pod.
     pub fn suffix(&self) -> String {
-        let mut text = String::new();
-        if self.hosts != 2 {
-            let s = if self.hosts == 1 { "" } else { "s" };
-            text += &format!("-{}-host{s}", self.hosts);
-        }
-        if self.lanes > 1 {
-            text += &format!("-{}-lanes", self.lanes);
-        }
-        if self.coherence == Coherence::Hardware {
-            text += "@coherent";
-        }
-        if self.writes != WriteMode::Synchronous {
-            text += &format!("@{}", self.writes);
-        }
-        text
+        let hosts = match self.hosts {
+            1 => "-1-host".into(),
+            2 => String::new(),
+            hosts => format!("-{hosts}-hosts"),
+        };
+        let lanes = match self.lanes {
+            1 => String::new(),
+            lanes => format!("-{lanes}-lanes"),
+        };
+        let coherent = match self.coherence {
+            Coherence::Hardware => "@coherent",
+            Coherence::Software => "",
+        };
+        let writes = match self.writes {
+            WriteMode::Synchronous => String::new(),
+            writes => format!("@{writes}"),
+        };
+        format!("{hosts}{lanes}{coherent}{writes}")
     }
 }

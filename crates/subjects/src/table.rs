@@ -21,6 +21,9 @@ use crate::setting::Setting;
 use crate::{atomic, barrier, hash_table, mail, read_write, record, rendezvous, ring};
 
 type List = Vec<Box<dyn Checkable>>;
+type TwoLevels = Of<TwoLevel<BakeryFastPath>>;
+type ByHardware = barrier::Epoch<HardwareBarrier>;
+type OfHardware = atomic::Operations<HardwareAtomic>;
 
 /// Everything, in the order of the listing.
 pub fn all() -> List {
@@ -100,10 +103,9 @@ fn barriers(all: &mut List) {
     )));
     let both = Setting::TWICE.lanes(2);
     all.push(Box::new(barrier::Epoch::<AllToAll>::new("two-level", both)));
-    type Hardware = barrier::Epoch<HardwareBarrier>;
-    let wrong = Hardware::new("hardware", Setting::TWICE).expecting(&[Kind::HostAtomic]);
+    let wrong = ByHardware::new("hardware", Setting::TWICE).expecting(&[Kind::HostAtomic]);
     all.push(Box::new(wrong));
-    all.push(Box::new(Hardware::new(
+    all.push(Box::new(ByHardware::new(
         "hardware",
         Setting::TWICE.coherent(),
     )));
@@ -146,7 +148,6 @@ fn special_locks(all: &mut List) {
     let fischer = || Section::<Of<Fischer>>::new("fischer", Setting::TWICE);
     all.push(Box::new(fischer().expecting(&[Kind::MutualExclusion])));
     all.push(Box::new(fischer().with_bounded_delays()));
-    type TwoLevels = Of<TwoLevel<BakeryFastPath>>;
     let lanes = Setting::once(2).lanes(2);
     all.push(Box::new(Section::<TwoLevels>::new("two-level", lanes)));
     all.push(Box::new(read_write::Readers::new(Setting::TWICE)));
@@ -184,10 +185,9 @@ fn atomics(all: &mut List) {
     each::<CombiningAtomic>(all, "combining");
     each::<LockedAtomic>(all, "lock");
     each::<ShardedAtomic>(all, "sharded");
-    type Hardware = atomic::Operations<HardwareAtomic>;
-    let wrong = Hardware::new("hardware", Setting::TWICE).expecting(&[Kind::HostAtomic]);
+    let wrong = OfHardware::new("hardware", Setting::TWICE).expecting(&[Kind::HostAtomic]);
     all.push(Box::new(wrong));
-    all.push(Box::new(Hardware::new(
+    all.push(Box::new(OfHardware::new(
         "hardware",
         Setting::TWICE.coherent(),
     )));

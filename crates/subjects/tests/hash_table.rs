@@ -13,56 +13,41 @@ fn caught<S: Subject>(subject: &S, bounds: Bounds, verdict: Verdict) -> (usize, 
     with(subject, |checker| {
         let report = checker.check(bounds);
         assert_eq!(report.verdict, verdict, "{:?}", report.finding);
-        eprintln!("{:?}", report.states);
         let sites = checker.sites();
-        let mut caught = 0;
-        for site in &sites {
-            let report = checker.check_edited(&Edits::without(site.clone()), bounds);
-            eprintln!(
-                "{site}: {:?} {}",
-                report.verdict,
-                report.verdict == Verdict::Fail
-            );
-            caught += usize::from(report.verdict == Verdict::Fail);
-        }
-        (caught, sites.len())
+        let mut without = |site| checker.check_edited(&Edits::without(site), bounds).verdict;
+        let caught = sites.iter().filter(|&&site| without(site) == Verdict::Fail);
+        (caught.count(), sites.len())
     })
 }
 
+/// What may be left out are the two fences: a lone line is looked for until it has come.
 #[test]
 fn what_an_owner_publishes_is_read_whole() {
     let subject = Owned::new(2, 1, WriteMode::Synchronous);
-    eprintln!("{:?}", caught(&subject, Bounds::SATURATED, Verdict::Pass));
+    let found = caught(&subject, Bounds::SATURATED, Verdict::Pass);
+    assert_eq!(found, (2, 4));
 }
 
+/// The value must be at the device before what tells of it: but for the last fence, after which
+/// nothing follows, everything is needed. That one is undecided within so many states.
 #[test]
 fn a_value_that_lies_elsewhere_is_read_whole() {
     let subject = Owned::new(2, 2, WriteMode::Synchronous);
-    eprintln!(
-        "{:?}",
-        caught(
-            &subject,
-            Bounds {
-                states: 300_000,
-                ..Bounds::SATURATED
-            },
-            Verdict::Pass
-        )
-    );
+    let bounds = Bounds {
+        states: 300_000,
+        ..Bounds::SATURATED
+    };
+    assert_eq!(caught(&subject, bounds, Verdict::Pass), (5, 6));
 }
 
+/// Not caught within so many states: three fences of the lock, and the table's own flush of a line
+/// that it publishes anyway.
 #[test]
 fn two_hosts_put_into_one_bucket_and_lose_nothing() {
     let subject = Locked::new(WriteMode::Synchronous);
-    eprintln!(
-        "{:?}",
-        caught(
-            &subject,
-            Bounds {
-                states: 100_000,
-                ..Bounds::default()
-            },
-            Verdict::Bounded
-        )
-    );
+    let bounds = Bounds {
+        states: 100_000,
+        ..Bounds::default()
+    };
+    assert_eq!(caught(&subject, bounds, Verdict::Bounded), (11, 15));
 }

@@ -228,7 +228,7 @@ impl Bed {
             oversubscribed: true,
         };
         let mut native = Host::new(&self.region, host, pins, self.clock.clock(true));
-        native.set_deadline(Some(Duration::from_secs(120)));
+        native.set_deadline(Some(Duration::from_mins(2)));
         let setting = Setting {
             pod: pod(),
             discipline: Discipline::DEFAULT,
