@@ -306,8 +306,12 @@ impl Claim {
             Some("it has no source: say who published it, and where")
         } else if !(low > 0.0 && high.is_finite() && low <= high) {
             Some("what it expects is no range above 0: write min <= max, or value and tolerance")
-        } else if self.terms.is_empty() || (self.over != Over::Sum && self.terms.len() > 1) {
-            Some("select holds one table; several are for over = \"sum\"")
+        } else if self.over == Over::Ratio && self.terms.len() != 2 {
+            Some("a ratio is of two tables: select = [{ .. }, { .. }]")
+        } else if self.terms.is_empty()
+            || (!matches!(self.over, Over::Sum | Over::Ratio) && self.terms.len() > 1)
+        {
+            Some("select holds one table; several are for over = \"sum\" or \"ratio\"")
         } else {
             None
         }
