@@ -83,9 +83,10 @@ impl Sanitizer {
     /// program validates itself only passes on what its writer knew: nobody misses a store of it.
     pub(crate) fn store(&mut self, know: u32, lane: usize, word: Word, at: Caller) -> (Tag, u32) {
         let validated = self.validates(word);
-        let seq = match validated {
-            true => 0,
-            false => self.knowledge[know as usize].clock[lane] + 1,
+        let seq = if validated {
+            0
+        } else {
+            self.knowledge[know as usize].clock[lane] + 1
         };
         let event = Event {
             lane: lane as u32,

@@ -43,7 +43,7 @@ impl Machine<'_> {
     fn ends_by_time(&self, state: &State, lane: usize, answers: &mut Vec<u64>) {
         let op = self.script.op(lane, state.lanes[lane].node);
         let timed = op.is_some_and(|op| op.ask == Ask::Pause { timed: true });
-        if timed && self.setup.timeouts != Timeouts::Never && self.delay_is_over(state, lane) {
+        if timed && self.setup.timeouts != Timeouts::Never && delay_is_over(state, lane) {
             answers.push(TIME_PASSES);
         }
         let hosts = 0..u64::from(self.setup.shape.hosts);
@@ -52,11 +52,6 @@ impl Machine<'_> {
                 .filter(|host| state.crashed >> host & 1 == 1)
                 .map(|host| LOST_HOST + host),
         );
-    }
-
-    fn delay_is_over(&self, state: &State, lane: usize) -> bool {
-        let mut delays = state.delays.iter();
-        !delays.any(|&(delayed, before)| delayed as usize == lane && before != 0)
     }
 
     /// A lane has come to a wait, into a section or to its end. If it is a delay, it lasts until
@@ -104,4 +99,9 @@ impl Machine<'_> {
             }
         })
     }
+}
+
+fn delay_is_over(state: &State, lane: usize) -> bool {
+    let mut delays = state.delays.iter();
+    !delays.any(|&(delayed, before)| delayed as usize == lane && before != 0)
 }

@@ -19,10 +19,9 @@ use serde::{Deserialize, Serialize};
 use sync::Arrival;
 use sync::atomic::{AnyAtomic, Atomic64, AtomicVisitor, Rmw, ValueDesk, Via};
 use sync::lock::Options;
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::{Cast, Done, Role, Spread};
-use crate::gather::Gather;
 use crate::verdict::Verdict;
 use crate::yardstick::Yardstick;
 

@@ -1,8 +1,8 @@
 //! What it costs to wait for everyone.
 //!
-//! *Kernel.* `contenders` lanes of each host, or of host 0 alone, pass barrier after barrier. With a
-//! skew, lane i of n comes `skew_ns` times i / (n - 1) after the first, so that the last one finds
-//! all the others there.
+//! *Kernel.* `contenders` lanes of each host, or of host 0 alone, pass barrier after barrier. With
+//! a skew, lane i of n comes `skew_ns` times i / (n - 1) after the first, so that the last one
+//! finds all the others there.
 //!
 //! *Sharing.* The barrier's own lines (crate `sync`). *Maintenance an operation.* That of the
 //! barrier; an operation is one barrier of one lane.
@@ -111,7 +111,7 @@ impl Workload for Barrier {
     fn check(pod: Pod, params: &Params) -> Result<(), String> {
         if params.contenders > pod.lanes {
             return Err(format!(
-                "contenders = {}: they are lanes of a host; use 1 to {}, 0 for all, or more --lanes",
+                "contenders = {}: lanes of a host; use 1 to {}, 0 for all, or more --lanes",
                 params.contenders, pod.lanes
             ));
         }

@@ -22,7 +22,6 @@ pub mod sharing;
 
 mod cast;
 mod crew;
-mod gather;
 mod holds;
 mod stay;
 mod verdict;

@@ -23,11 +23,10 @@ use fabric::{Across, Arena, Gone, HostAtomics, Pod, Seat, Slice, Ticks};
 use serde::{Deserialize, Serialize};
 use sync::lock::{Algorithm, AnyLock, LockVisitor, Member, NotAcquired, Options};
 use sync::{Arrival, Patience};
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::{Cast, Done, Role, Spread};
 use crate::crew;
-use crate::gather::Gather;
 use crate::holds::{self, HOLD_WORDS, Hold};
 use crate::stay::stay;
 use crate::verdict::Verdict;

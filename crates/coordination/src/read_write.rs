@@ -14,8 +14,8 @@
 //! `throughput_per_s`: operations of all contenders by the longest span. Where hosts are apart also
 //! `acquire_bound_ns`, one write and one read in series: neither can be had for less.
 //!
-//! *Verified.* Readers find whole lines; in the end the lines count all writes, whose number follows
-//! from the seed alone.
+//! *Verified.* Readers find whole lines; in the end the lines count all writes, whose number
+//! follows from the seed alone.
 
 use fabric::{Arena, Gone, HostAtomics, Pod, Seat, Slice, SplitMix64, Ticks};
 use serde::{Deserialize, Serialize};
@@ -23,11 +23,10 @@ use sync::lock::{
     Algorithm, AnyReadWrite, Lock, Member, NotAcquired, Options, ReadWriteVisitor, Reader,
 };
 use sync::{Arrival, Patience};
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
 use crate::cast::{Cast, Done, Role, Spread};
 use crate::crew;
-use crate::gather::Gather;
 use crate::lock::MAX_PROTECTED;
 use crate::stay::stay;
 use crate::verdict::Verdict;

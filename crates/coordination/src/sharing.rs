@@ -23,9 +23,8 @@
 
 use fabric::{Arena, Gone, HostAtomics, Lines, Pod, Private, Slice, Ticks};
 use serde::{Deserialize, Serialize};
-use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
+use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
-use crate::gather::Gather;
 use crate::verdict::Verdict;
 
 const LINE_BYTES: u64 = 64;

@@ -1,10 +1,10 @@
 //! What no algorithm between these hosts can do without, measured in the same trial as the
 //! algorithm and by the same discipline, so that a figure can set one beside the other.
 //!
-//! * *Write, then read*: a publish, then an observe of another's line, in series. Every acquire of a
-//!   lock of atomic registers does that once (Attiya et al., "Laws of Order", POPL 2011).
-//! * *One way*: a publish and the look that finds it, half of a round trip. A hand-over takes one; so
-//!   does a barrier, whose last host must be seen by all; an operation by a server takes two.
+//! * *Write, then read*: a publish, then an observe of another's line, in series. Every acquire of
+//!   a lock of atomic registers does that once (Attiya et al., "Laws of Order", POPL 2011).
+//! * *One way*: a publish and the look that finds it, half of a round trip. A hand-over takes one;
+//!   so does a barrier, whose last host must be seen by all; an operation by a server takes two.
 //!
 //! A bound must not depend on what an algorithm leaves in its cache: the line that is written is
 //! brought back beforehand, outside the clock. Samples differ in when a poll begins; the least of

@@ -314,8 +314,8 @@ fn readers_and_writers_share_a_lock_of_any_name() {
             let samples = trial::<ReadWrite>(name, 4, 2, &params);
             let counted = samples.of("read_ns").len() + samples.of("write_ns").len();
             assert_eq!(counted as u32, 4 * 6 * REPETITIONS, "{algorithm}");
-            assert_eq!(samples.of("read_ns").is_empty(), read_share == 0.0);
-            assert_eq!(samples.of("write_ns").is_empty(), read_share == 1.0);
+            assert_eq!(samples.of("read_ns").is_empty(), read_share <= 0.0);
+            assert_eq!(samples.of("write_ns").is_empty(), read_share >= 1.0);
         }
     }
     let params = read_write::Params {

@@ -24,7 +24,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a plan: every trial in it, results and figures on disk, a table at the end
     #[command(after_help = "Example:\n  dsmark run --on native --hosts 4\n  \
-        dsmark run my-plan.toml --device /dev/dax0.0 --out results/monday")]
+        dsmark run my-plan.toml --device /dev/dax0.0 --out results/monday\n  \
+        mpirun -np 4 -H a,b,c,d dsmark run --on native --device /dev/dax0.0")]
     Run(Run),
     /// Measure one workload
     #[command(
@@ -108,6 +109,24 @@ pub(crate) enum On {
     Native,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Launch {
+    /// As `env` in a job of several processes, else as `local`
+    Auto,
+    /// This process, all of them on this machine
+    Local,
+    /// mpirun or srun has: this process is one host, by its rank in the environment
+    Env,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Clocks {
+    /// By the counter that they share, on one machine, else by round trips
+    Auto,
+    /// By round trips over the region: good for starting together, not for one-way times
+    RoundTrips,
+}
+
 /// Where and how; the same for `run` and `measure`.
 #[derive(Debug, Args)]
 pub(crate) struct Where {
@@ -121,13 +140,31 @@ pub(crate) struct Where {
     /// region in this machine's memory, a coherent stand-in
     #[arg(long, value_name = "PATH")]
     pub(crate) device: Option<PathBuf>,
+    /// The pool's path on one host, by its number or its machine's name, where it differs
+    #[arg(long, value_name = "HOST=PATH")]
+    pub(crate) device_for: Vec<String>,
     /// Hosts, 1 to 64; each is a process
     #[arg(long, value_name = "N")]
     pub(crate) hosts: Option<u32>,
     /// Lanes a host
     #[arg(long, value_name = "N")]
     pub(crate) lanes: Option<u32>,
-    /// Directory for results; it must be new or empty
+    /// Who starts the host processes
+    #[arg(long, value_enum, default_value_t = Launch::Auto)]
+    pub(crate) launch: Launch,
+    /// Which host this process is, where no launcher tells: with --hosts, one command a host
+    #[arg(long, value_name = "R")]
+    pub(crate) rank: Option<u32>,
+    /// A name that all hosts of this run share and no other run, with --rank
+    #[arg(long, value_name = "NAME", requires = "rank")]
+    pub(crate) job: Option<String>,
+    /// How long hosts wait for each other at the start; 10 s, or 60 s where they are started apart
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) join_timeout: Option<f64>,
+    /// How hosts that were started apart know each other's time
+    #[arg(long, value_enum, default_value_t = Clocks::Auto)]
+    pub(crate) clock: Clocks,
+    /// Directory for results, host 0's where hosts are started apart; it must be new or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Seed of everything random
@@ -250,7 +287,7 @@ pub(crate) struct Verify {
     /// The results; `dsmark run claims` makes all rows that the claims need
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Other claims than those that ship
+    /// Other claims than those that ship, on pods and on tiering
     #[arg(long, value_name = "FILE")]
     pub(crate) claims: Option<PathBuf>,
     /// Components to name for each prediction, the strongest first
@@ -276,7 +313,8 @@ pub(crate) struct Tiered {
     /// Trials of each policy; seeds are counted from 1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seeds: u64,
-    /// How far bytes and page sizes are scaled down; by default what suits the workload
+    /// How far bytes and page sizes are scaled down, such as 4096:64; by default as far as the
+    /// similarity law allows. Further is faster, and noted in each row as a caveat
     #[arg(long, value_name = "SIZE:GEOMETRY")]
     pub(crate) scale: Option<String>,
     /// Directory for results; it must be new or empty
@@ -323,7 +361,7 @@ pub(crate) enum Tier {
     /// at three ratios
     #[command(
         after_help = "Example:\n  dsmark tier claims --seeds 10 --out results/tier-claims\n  \
-        dsmark verify results/tier-claims --claims artifact/tier-claims.toml"
+        dsmark verify results/tier-claims"
     )]
     Claims {
         #[command(flatten)]

@@ -27,6 +27,8 @@ pub(crate) fn registry<S: Substrate, W: Watch>() -> Registry<S, W> {
         .with::<graph::PageRank>()
         .with::<graph::Spmv>()
         .with::<graph::Triangles>()
+        .with::<table::Hashtable>()
+        .with::<table::Alloc>()
 }
 
 /// The trials of a plan that run `on` a substrate, numbered from `first`.
@@ -50,10 +52,9 @@ pub(crate) fn expand<S: Substrate, W: Watch>(
 /// Bytes of region that the largest of `trials` needs, control lines included.
 pub(crate) fn region_bytes<S: Substrate, W: Watch>(
     registry: &Registry<S, W>,
-    pod: Pod,
+    control: &Control,
     trials: &[TrialSpec],
 ) -> u64 {
-    let control = Control::lay_out(pod);
     let needs = trials.iter().map(|spec| {
         let mut arena = control.arena.clone();
         registry.lay_out(&mut arena, spec);

@@ -11,6 +11,9 @@ pub(crate) enum Failure {
     Usage(anyhow::Error),
     /// Something was measured, and it failed or was cut short.
     Measured(String),
+    /// The same at a host whose story host 0 has: the run's exit status is host 0's. A launcher
+    /// ends a job whose process fails, host 0 before it has saved what was measured.
+    Told(String),
 }
 
 impl Failure {
@@ -24,6 +27,24 @@ impl Failure {
         Self::Measured(sentence(&error.into()))
     }
 
+    /// Why, in one sentence.
+    pub(crate) fn what(&self) -> String {
+        match self {
+            Self::Usage(error) => sentence(error),
+            Self::Measured(what) | Self::Told(what) => what.clone(),
+        }
+    }
+
+    /// The same, of one of several hosts.
+    pub(crate) fn of_host(self, host: u32) -> Self {
+        let named = |what: String| format!("host {host}: {what}");
+        match self {
+            Self::Usage(error) => Self::usage(named(sentence(&error))),
+            Self::Measured(what) => Self::Measured(named(what)),
+            Self::Told(what) => Self::Told(named(what)),
+        }
+    }
+
     /// Says why on standard error.
     pub(crate) fn report(self) -> ExitCode {
         match self {
@@ -34,6 +55,10 @@ impl Failure {
             Self::Measured(what) => {
                 say(&what);
                 ExitCode::from(1)
+            }
+            Self::Told(what) => {
+                say(&what);
+                ExitCode::SUCCESS
             }
         }
     }

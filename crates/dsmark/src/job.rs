@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fabric::{Arena, HostAtomics, Pod};
+use harness::job::{BY_HAND, JobError, Membership, detect, key};
 use harness::progress::Progress;
 use harness::{Ended, Plan, Recorder, TrialSpec};
 use record::{Directory, Origin, Row, Substrate};
 use serde_json::{Map, Value};
 
 use crate::build::build;
-use crate::cli::Where;
+use crate::cli::{Launch, Where};
 use crate::failure::Failure;
 use crate::on_sim;
 use crate::out::print;
@@ -27,6 +28,8 @@ pub(crate) struct Job<'a> {
     pub(crate) place: &'a Where,
     /// Where results go; none to keep them in memory.
     pub(crate) out: Option<PathBuf>,
+    /// Which host this process is, where others were started apart; none where it starts them.
+    pub(crate) member: Option<Membership>,
 }
 
 type Start<'a> = Box<dyn FnOnce(&mut Run<'_>) -> Result<Ended, Failure> + 'a>;
@@ -56,20 +59,57 @@ pub(crate) struct Kept {
     planned: usize,
 }
 
-impl Job<'_> {
-    /// Runs it, one substrate after the other.
-    pub(crate) fn run(&self) -> Result<Kept, Failure> {
+impl<'j> Job<'j> {
+    /// A plan, put on this process or on several.
+    pub(crate) fn new(plan: Plan, place: &'j Where, out: Option<PathBuf>) -> Result<Self, Failure> {
+        let member = membership(place, plan.hosts)?;
+        Ok(Self {
+            plan,
+            place,
+            out,
+            member,
+        })
+    }
+
+    /// Runs it; none at a host whose results another collects.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn run(&self) -> Result<Option<Kept>, Failure> {
+        let Some(member) = self.member.as_ref().filter(|member| member.in_job()) else {
+            return self.run_as_member();
+        };
+        let job = crate::mpi::Job::join(member.host, member.hosts)?;
+        let done = self.run_as_member();
+        let good = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| kept.verdict().is_ok());
+        if member.host == 0 && !done.as_ref().is_ok_and(good) {
+            job.give_up();
+        }
+        done
+    }
+
+    /// Runs it; none at a host whose results another collects.
+    #[cfg(not(feature = "mpi"))]
+    pub(crate) fn run(&self) -> Result<Option<Kept>, Failure> {
+        self.run_as_member()
+    }
+
+    fn run_as_member(&self) -> Result<Option<Kept>, Failure> {
+        match self.member.as_ref().map(|member| member.host) {
+            None | Some(0) => self.run_here().map(Some),
+            Some(host) => self
+                .run_here()
+                .map(|_| None)
+                .map_err(|failure| failure.of_host(host)),
+        }
+    }
+
+    /// One substrate after the other.
+    fn run_here(&self) -> Result<Kept, Failure> {
         let shares = self.prepare()?;
         let planned = shares.iter().map(|share| share.trials.len()).sum();
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // A second one ends a simulated trial that does not look up: finished ones are saved.
-            let again = Arc::clone(&interrupted);
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, again)?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-        }
-        let mut recorder = self.recorder()?;
-        let mut progress = Progress::new(planned, self.place.quiet);
+        let interrupted = interrupts()?;
+        let out = self.out.as_deref().filter(|_| self.collects());
+        let mut recorder = recorder(out, &self.plan.text)?;
+        let mut progress = Progress::new(planned, self.place.quiet || !self.collects());
         let (recorder_ref, progress_ref) = (&mut recorder, &mut progress);
         let mut run = Run {
             recorder: recorder_ref,
@@ -90,6 +130,11 @@ impl Job<'_> {
         }
         progress.finish();
         Ok(Kept::new(recorder, ended, planned))
+    }
+
+    /// Whether results come to this process.
+    fn collects(&self) -> bool {
+        self.member.as_ref().is_none_or(|member| member.host == 0)
     }
 
     fn prepare(&self) -> Result<Vec<Ready<'_>>, Failure> {
@@ -122,6 +167,20 @@ impl Job<'_> {
                 "--device is for real memory, but nothing runs there: add --on native",
             ));
         }
+        if !self.place.device_for.is_empty() && !runs(Substrate::Native) {
+            return Err(Failure::usage(
+                "--device-for is for real memory, but nothing runs there: add --on native",
+            ));
+        }
+        if let Some(member) = &self.member
+            && runs(Substrate::Sim)
+        {
+            return Err(Failure::usage(format!(
+                "{} started {} processes, and each would simulate the whole pod; add --on native \
+                 to measure, or --launch local",
+                member.by, member.hosts
+            )));
+        }
         if self.place.pod.is_some() && !runs(Substrate::Sim) {
             return Err(Failure::usage(
                 "--pod is for the simulator, but nothing runs there: add --on sim",
@@ -129,22 +188,75 @@ impl Job<'_> {
         }
         Ok(())
     }
+}
 
-    /// Opens the recorder; called once everything that can be refused has been.
-    fn recorder(&self) -> Result<Recorder, Failure> {
-        let Some(out) = &self.out else {
-            return Ok(Recorder::new(None));
-        };
-        let command = std::env::args().collect::<Vec<_>>().join(" ");
-        let build = build();
-        // The command line goes over the plan: without it the plan alone would be another run.
-        let plan = format!("# run by: {command}\n{}", self.plan.text);
-        let origin = Origin {
-            command: &command,
-            plan: &plan,
-            build: &build,
-        };
-        Ok(Recorder::new(Some(Directory::create(out, &origin)?)))
+/// What SIGINT and SIGTERM set. A second one ends what does not look up, as one long computation:
+/// the rest is saved.
+pub(crate) fn interrupts() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let again = Arc::clone(&interrupted);
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, again)?;
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Ok(interrupted)
+}
+
+/// Opens a recorder into a directory, or into memory; called once everything that can be refused
+/// has been.
+pub(crate) fn recorder(out: Option<&Path>, plan: &str) -> Result<Recorder, Failure> {
+    let Some(out) = out else {
+        return Ok(Recorder::new(None));
+    };
+    let command = std::env::args().collect::<Vec<_>>().join(" ");
+    let build = build();
+    // The command line goes over the plan: without it the plan alone would be another run.
+    let plan = format!("# run by: {command}\n{plan}");
+    let origin = Origin {
+        command: &command,
+        plan: &plan,
+        build: &build,
+    };
+    Ok(Recorder::new(Some(Directory::create(out, &origin)?)))
+}
+
+/// Whether this process is the one that speaks for all; also where it cannot know.
+pub(crate) fn collects(place: &Where, hosts: Option<u32>) -> bool {
+    let member = membership(place, hosts);
+    !member.is_ok_and(|member| member.is_some_and(|member| member.host != 0))
+}
+
+/// This process's place among hosts that were started apart; none if it is to start them.
+fn membership(place: &Where, hosts: Option<u32>) -> Result<Option<Membership>, Failure> {
+    if let Some(host) = place.rank {
+        let size = hosts.ok_or(JobError::NoSize { variable: "--rank" })?;
+        if host >= size {
+            let (variable, rank) = ("--rank", host);
+            return Err(JobError::Rank {
+                variable,
+                rank,
+                size,
+            }
+            .into());
+        }
+        return Ok(Some(Membership {
+            host,
+            hosts: size,
+            run_key: key(place.job.iter().cloned()),
+            by: BY_HAND,
+        }));
+    }
+    if place.launch == Launch::Local {
+        return Ok(None);
+    }
+    let found = detect(|name| std::env::var(name).ok(), hosts)?;
+    match (found, place.hosts) {
+        (None, _) if place.launch == Launch::Env => Err(JobError::NoJob.into()),
+        (Some(member), Some(asked)) if asked != member.hosts => {
+            let (by, size) = (member.by, member.hosts);
+            Err(JobError::Size { asked, by, size }.into())
+        }
+        (found, _) => Ok(found),
     }
 }
 

@@ -12,10 +12,13 @@ mod doctor;
 mod failure;
 mod job;
 mod litmus;
+#[cfg(feature = "mpi")]
+mod mpi;
 #[cfg(target_arch = "x86_64")]
 mod on_native;
 mod on_sim;
 mod out;
+mod parallel;
 mod plans;
 mod region;
 

@@ -1,5 +1,7 @@
 //! The native substrate, composed: its registry, its launch, its host process.
 
+mod apart;
+
 use std::io::{BufRead, stdin, stdout};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +10,11 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use fabric::{Coherence, Discipline, HostAtomics, NoWatch, Pod, Program, Seat, Setting, Substrate};
 use harness::collect::Place;
-use harness::frame::{Blame, Failure as HostFailure, Frame, FrameWriter};
-use harness::host::{Ending, HostConfig, serve};
-use harness::local::Pack;
+use harness::frame::{Blame, Failure as HostFailure, Frame};
+use harness::host::{Ending, HostConfig, Serving};
+use harness::local::{LaunchError, Pack};
+use harness::post::{FrameWriter, Post};
+use harness::timekeeper::Timekeeper;
 use harness::trial::Control;
 use harness::{Ended, Plan, Registry, Session, TrialSpec};
 use native::{Cpu, Host, Region, Request, TscClock, available_cpus, plan_pins};
@@ -25,8 +29,24 @@ use crate::failure::Failure;
 use crate::job::{Job, OnRegion, Ready, Run};
 use crate::region::Pool;
 
-/// How long hosts wait for each other: local ones start within moments of each other.
+/// How long local hosts wait for each other: they start within moments of each other.
 const JOIN_TIMEOUT_MS: u64 = 10_000;
+
+/// How long hosts wait for each other, in milliseconds.
+fn join_timeout_ms(job: &Job<'_>, otherwise_ms: u64) -> Result<u64, Failure> {
+    match job.place.join_timeout {
+        None => Ok(otherwise_ms),
+        Some(seconds) if seconds > 0.0 && seconds <= LONGEST_JOIN_SECONDS => {
+            Ok((seconds * 1e3).ceil() as u64)
+        }
+        Some(seconds) => Err(Failure::usage(format!(
+            "--join-timeout {seconds}: use seconds above 0, up to {LONGEST_JOIN_SECONDS}"
+        ))),
+    }
+}
+
+/// A day: who waits longer has forgotten the run.
+const LONGEST_JOIN_SECONDS: f64 = 86_400.0;
 
 /// Every workload on this substrate.
 fn registry<'r>() -> Registry<Host<'r>, Heart> {
@@ -101,13 +121,17 @@ const DEFAULT_HOSTS: u32 = 2;
 /// Everything that can be refused, before a host process is started: the trials whose hosts have
 /// `lanes` lanes.
 pub(crate) fn prepare<'a>(job: &Job<'a>, lanes: u32, first: u32) -> Result<Ready<'a>, Failure> {
+    if let Some(member) = &job.member {
+        return apart::prepare(job, member, lanes, first);
+    }
     let registry = registry();
     let pod = Pod::new(job.plan.hosts.unwrap_or(DEFAULT_HOSTS), lanes);
     let trials = checked(&job.plan.with_lanes(lanes), &registry, pod, first)?;
     let pins = plan_pins(pod, 0, &available_cpus()?)?;
-    let region_bytes = region_bytes(&registry, pod, &trials);
+    let region_bytes = region_bytes(&registry, &Control::lay_out_local(pod), &trials);
     let (pool, kind) = open_pool(job, pod, region_bytes)?;
-    let configs = configs(&pool, region_bytes, pod, &trials)?;
+    let timeout_ms = join_timeout_ms(job, JOIN_TIMEOUT_MS)?;
+    let configs = configs(&pool, region_bytes, pod, &trials, timeout_ms)?;
     let hosts_cohere = if pod.hosts > 1 {
         Coherence::Software
     } else {
@@ -144,8 +168,19 @@ fn launch(
     run: &mut Run<'_>,
 ) -> Result<Ended, Failure> {
     let program = std::env::current_exe().context("cannot find this program to start hosts")?;
+    let pack = match Pack::start(&program, &["host"], configs) {
+        Ok(pack) => pack,
+        // Like any other death of a host: the record is closed and says so.
+        Err(suspended @ LaunchError::Suspended { .. }) => {
+            return Ok(Ended {
+                trials: 0,
+                cause: Some(suspended.to_string()),
+            });
+        }
+        Err(error) => return Err(error.into()),
+    };
     let session = Session {
-        pack: Pack::start(&program, &["host"], configs)?,
+        hosts: pack,
         trials,
         place,
         recorder: run.recorder,
@@ -167,12 +202,17 @@ fn open_pool(
     };
     let region = Region::open(&Request::new(&pool.path, region_bytes, 0))?;
     if job.place.device.is_some() {
-        let header = Control::lay_out(pod).header;
-        let checked = outside(&region, &CheckRegion(header))?;
-        let name = pool.path.display();
-        checked.map_err(|refused| Failure::usage(format!("{name}: {refused}")))?;
+        refuse_region(&region, pod)?;
     }
     Ok((pool, region.device()))
+}
+
+/// Refuses a region that is not ours, or in use.
+fn refuse_region(region: &Region, pod: Pod) -> Result<(), Failure> {
+    let header = Control::lay_out(pod).header;
+    let checked = outside(region, &CheckRegion(header))?;
+    let name = region.path().display();
+    checked.map_err(|refused| Failure::usage(format!("{name}: {refused}")))
 }
 
 /// Refuses a region that hosts would refuse, before they are started.
@@ -191,6 +231,7 @@ fn configs(
     region_bytes: u64,
     pod: Pod,
     trials: &[TrialSpec],
+    join_timeout_ms: u64,
 ) -> Result<Vec<HostConfig>, Failure> {
     let build_id = build_id().context("cannot read this program to identify the build")?;
     let run_key = nonce()?;
@@ -204,7 +245,7 @@ fn configs(
             run_key,
             nonce: nonce()?,
             build_id,
-            join_timeout_ms: JOIN_TIMEOUT_MS,
+            join_timeout_ms,
             trials: trials.to_vec(),
         };
         Ok(config)
@@ -240,7 +281,7 @@ pub(crate) fn serve_host() -> Result<(), Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let out = FrameWriter::new(stdout());
-    match prepare_and_serve(&config, stop, &out) {
+    match prepare_and_serve(&config, &stop, &out) {
         Ok(Ending::Good) => Ok(()),
         Ok(Ending::Bad) => std::process::exit(1),
         Err(Failure::Usage(error)) => {
@@ -248,8 +289,7 @@ pub(crate) fn serve_host() -> Result<(), Failure> {
                 what: format!("{error:#}"),
                 blame: Blame::Own,
             };
-            let failure = Some(failure);
-            let _ = out.send(&Frame::Bye { failure });
+            out.refused(failure);
             std::process::exit(1)
         }
         Err(failure) => Err(failure),
@@ -258,19 +298,37 @@ pub(crate) fn serve_host() -> Result<(), Failure> {
 
 fn prepare_and_serve(
     config: &HostConfig,
-    stop: Arc<AtomicBool>,
+    stop: &Arc<AtomicBool>,
     out: &FrameWriter<std::io::Stdout>,
 ) -> Result<Ending, Failure> {
     let request = Request::new(&config.device, config.region_bytes, config.host);
     let region = Region::open(&request)?;
     let tsc = TscClock::calibrate()?;
     let pins = plan_pins(config.pod, config.host, &available_cpus()?)?;
-    let hello = Frame::Hello {
+    out.send(Frame::Hello {
         machine: description(&region, &tsc, &pins.cpus),
+    });
+    let clock = tsc.clock(true);
+    let host = Host::new(&region, config.host, pins, clock);
+    let registry = registry();
+    let serving = Serving {
+        config,
+        control: &Control::lay_out_local(config.pod),
+        time: &Timekeeper::shared(disagreement_ns(&clock)),
+        substrate: &host,
+        registry: &registry,
+        layout_hash: config.layout_hash(&registry),
+        post: out,
     };
-    let _ = out.send(&hello);
-    let host = Host::new(&region, config.host, pins, tsc.clock(true));
-    Ok(serve(config, &host, &registry(), stop, out))
+    Ok(serving.run(stop))
+}
+
+/// How far readings of two CPUs of one machine may differ; none if the kernel does not vouch.
+fn disagreement_ns(clock: &fabric::Clock) -> Option<f64> {
+    match clock.across_hosts {
+        fabric::Across::Comparable { error_ns } => Some(error_ns),
+        fabric::Across::Incomparable(_) => None,
+    }
 }
 
 /// What `hosts/<id>.json` holds: the machine, and how this host uses it.

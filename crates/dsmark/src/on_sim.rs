@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use fabric::{Arena, Coherence, NoWatch, ObserveBy, Pod, PublishBy};
+use fabric::{Arena, Coherence, Gone, ObserveBy, Pod, Port, PublishBy, Seat, Watch};
 use harness::collect::{Measured, Place, rows};
 use harness::plan::PlannedTrial;
 use harness::trial::{Control, Stage};
 use harness::{Ended, Limits, Plan, Registry, TrialSpec};
-use record::{Device, Label, Row};
+use record::{Device, Label, Row, Stop};
 use serde_json::Value;
 use sim::pod::PodFile;
 use sim::{Attribution, Sim};
+use sync::heart::INTERRUPTED;
 
 use crate::compose::{self, expand, listed, region_bytes};
 use crate::failure::Failure;
@@ -22,8 +24,31 @@ use crate::job::{Job, Listed, Ready, Run};
 /// The pod that is simulated unless another is named.
 pub(crate) const DEFAULT_POD: &str = "sc26-four-host";
 
+/// Ends a trial that a signal interrupts, or that takes longer than it may: in this machine's time,
+/// for what is simulated has plenty of its own.
+#[derive(Default)]
+struct Patience {
+    interrupted: Arc<AtomicBool>,
+    /// When it started, and how long it may take.
+    limit: Option<(Instant, Duration)>,
+}
+
+impl Watch for Patience {
+    fn look<P: Port>(&self, _: Seat, _: &P) -> Result<(), Gone> {
+        if self.interrupted.load(Relaxed) {
+            return Err(Gone::Teardown { why: INTERRUPTED });
+        }
+        match self.limit {
+            Some((start, limit)) if start.elapsed() > limit => Err(Gone::Deadline {
+                after_ms: limit.as_millis() as u64,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Every workload on this substrate.
-fn registry() -> Registry<Sim, NoWatch> {
+fn registry() -> Registry<Sim, Patience> {
     compose::registry()
 }
 
@@ -114,7 +139,8 @@ pub(crate) fn again(row: &Row, file: PodFile, short: &Short) -> Again {
         file: Arc::new(file),
         spec,
     };
-    let (measured, attribution) = sited.run(&registry, short.recording, &|_| {});
+    let watch = Patience::default();
+    let (measured, attribution) = sited.run(&registry, short.recording, &watch, &|_| {});
     let rows = measured.into_iter().map(|(row, _)| row).collect();
     Again { rows, attribution }
 }
@@ -157,21 +183,23 @@ impl Sited {
     /// In a region of its own size: what the other trials of a run need changes nothing here.
     fn run(
         &self,
-        registry: &Registry<Sim, NoWatch>,
+        registry: &Registry<Sim, Patience>,
         recording: bool,
-        progress: &(dyn Fn(u32) + Sync),
+        watch: &Patience,
+        progress: &(dyn Fn(f64) + Sync),
     ) -> (Vec<Measured>, Option<Attribution>) {
         let (spec, pod) = (&self.spec, self.spec.pod);
-        let bytes = region_bytes(registry, pod, std::slice::from_ref(spec));
+        let control = Control::lay_out(pod);
+        let bytes = region_bytes(registry, &control, std::slice::from_ref(spec));
         let sim = Sim::new(PodFile::clone(&self.file), pod);
         let sim = sim.seed(spec.seed).region_bytes(bytes);
         let sim = if recording { sim.recording() } else { sim };
-        let control = Control::lay_out(pod);
         let stage = Stage {
             spec,
             control: &control,
             epoch: 0,
-            watch: &NoWatch,
+            watch,
+            time: None,
             progress,
         };
         let lanes = registry.run(&sim, &stage);
@@ -181,13 +209,18 @@ impl Sited {
 
 /// Simulated trials: each a pod of its own, so they run side by side, and rows come out in order.
 struct Batch {
-    registry: Registry<Sim, NoWatch>,
+    registry: Registry<Sim, Patience>,
     sited: Vec<Sited>,
+}
+
+/// Whether a signal ended what a row is of; what it had measured by then is in the row.
+fn is_cut_short((row, _): &Measured) -> bool {
+    row.stopped == Some(Stop::Interrupted)
 }
 
 /// What a worker says.
 enum Said {
-    Repetition(usize, u32),
+    Repetition(usize, f64),
     Done(usize, Vec<Measured>),
 }
 
@@ -195,7 +228,7 @@ impl Batch {
     fn run(&self, run: &mut Run<'_>) -> Ended {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let next = Mutex::new(0..self.sited.len());
-        let interrupted = run.interrupted.as_ref();
+        let interrupted = run.interrupted;
         std::thread::scope(|scope| {
             let (say, said) = channel();
             for _ in 0..cores.min(self.sited.len()) {
@@ -211,7 +244,7 @@ impl Batch {
     fn work(
         &self,
         next: &Mutex<std::ops::Range<usize>>,
-        interrupted: &AtomicBool,
+        interrupted: &Arc<AtomicBool>,
         say: &Sender<Said>,
     ) {
         let take = || next.lock().expect("no worker panics under it").next();
@@ -222,7 +255,14 @@ impl Batch {
             let progress = |repetition| {
                 let _ = say.send(Said::Repetition(index, repetition));
             };
-            let (rows, _) = self.sited[index].run(&self.registry, false, &progress);
+            let sited = &self.sited[index];
+            let limit = Duration::try_from_secs_f64(sited.spec.limits.deadline_seconds);
+            let watch = Patience {
+                interrupted: Arc::clone(interrupted),
+                // Too long for this machine's clock is for ever.
+                limit: limit.ok().map(|limit| (Instant::now(), limit)),
+            };
+            let (rows, _) = sited.run(&self.registry, false, &watch, &progress);
             if say.send(Said::Done(index, rows)).is_err() {
                 return;
             }
@@ -233,7 +273,7 @@ impl Batch {
     fn collect(&self, said: &Receiver<Said>, run: &mut Run<'_>) -> Ended {
         let title = |index: usize| self.sited[index].spec.title();
         let mut early = BTreeMap::new();
-        let mut kept = 0;
+        let (mut kept, mut cut_short) = (0, 0);
         for word in said {
             match word {
                 Said::Repetition(index, repetition) => {
@@ -241,6 +281,7 @@ impl Batch {
                 }
                 Said::Done(index, rows) => {
                     run.progress.trial_done(&title(index));
+                    cut_short += usize::from(rows.iter().any(is_cut_short));
                     early.insert(index, rows);
                 }
             }
@@ -250,7 +291,7 @@ impl Batch {
             }
         }
         // An interrupt leaves gaps; what was measured behind one is kept as well.
-        let trials_kept = kept + early.len();
+        let trials_kept = kept + early.len() - cut_short;
         for rows in early.into_values() {
             run.recorder.add(rows);
         }

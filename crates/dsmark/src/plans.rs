@@ -9,14 +9,20 @@ use serde_json::{Map, Value};
 
 use crate::cli::{On, Where};
 use crate::failure::Failure;
+use crate::job::collects;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 5] = [
+pub(crate) const SHIPPED: [(&str, &str); 7] = [
     ("default", include_str!("../../../plans/default.toml")),
     ("claims", include_str!("../../../plans/claims.toml")),
     ("sync", include_str!("../../../plans/sync.toml")),
+    (
+        "sync-native",
+        include_str!("../../../plans/sync-native.toml"),
+    ),
     ("sharing", include_str!("../../../plans/sharing.toml")),
     ("graph", include_str!("../../../plans/graph.toml")),
+    ("hosts", include_str!("../../../plans/hosts.toml")),
 ];
 
 /// Reads a plan by name or path.
@@ -70,7 +76,7 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
         };
         let planned = plan.trials.len();
         let left_out = plan.run_on(on)?;
-        if left_out > 0 && !place.quiet {
+        if left_out > 0 && !place.quiet && collects(place, plan.hosts) {
             eprintln!("{left_out} of {planned} trials are meant for another substrate: left out");
         }
     }

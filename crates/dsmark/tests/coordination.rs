@@ -137,3 +137,31 @@ fn every_atomic_costs_what_the_page_says() {
         }
     }
 }
+
+/// On a pod that holds writes after their fence, a lock of registers is right with `confirm` and is
+/// seen to fail without: the run says so and ends with 1.
+#[test]
+fn a_posted_pod_needs_confirm() {
+    let bench = Bench::new();
+    let run = |arrival: &str| {
+        let arrival = format!("arrival={arrival}");
+        let mut args = vec![
+            "measure", "lock", "--on", "sim", "--json", "--quiet", "--smoke",
+        ];
+        args.extend(["--pod", "sc26-posted-four-host", "--set", &arrival]);
+        args.extend(["--set", "algorithm=burns-lynch", "--set", "contenders=4"]);
+        args.extend([
+            "--set",
+            "protected_lines=1",
+            "--set",
+            "critical_section_ns=1000",
+        ]);
+        bench.run(&args)
+    };
+    let confirmed = run("confirm");
+    confirmed.expect(0, &[]);
+    assert!(confirmed.rows().iter().all(|row| row["verified"] == true));
+    let fenced = run("fence");
+    fenced.expect(1, &[]);
+    assert!(fenced.rows().iter().all(|row| row["verified"] != true));
+}

@@ -145,6 +145,7 @@ fn tells(story: &str, host: usize, process: u32, signal: Signal) -> bool {
                 format!("host {host} did not welcome"),
                 format!("host {host} welcomed this host, but did not start"),
                 format!("no word for 5 s from {named}"),
+                format!("{named} was suspended before it ran"),
             ];
             return stories.iter().any(|known| story.contains(known));
         }
@@ -313,4 +314,65 @@ fn a_run_that_is_suspended_as_a_whole_goes_on() {
     kill_process_group(group, Signal::INT).expect("the group is ours");
     finish(launcher).expect(1, &["dsmark: interrupted"]);
     bench.assert_nothing_left();
+}
+
+/// The state of a process and the first argument after its program's name.
+fn state_and_verb(process: u32) -> Option<(char, String)> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let state = stat.rsplit_once(") ")?.1.chars().next()?;
+    let line = fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    let verb = line.split(|&byte| byte == 0).nth(1)?.to_vec();
+    Some((state, String::from_utf8(verb).ok()?))
+}
+
+/// Suspends a host of `launcher` between its making and its first instruction, while it still looks
+/// like its launcher; its process, or none if it was too fast.
+fn suspend_unborn(launcher: &Child) -> Option<u32> {
+    let tasks = format!("/proc/{}/task", launcher.id());
+    let start = Instant::now();
+    let child = loop {
+        let threads = common::names_in(&tasks);
+        let children = threads.filter_map(|thread| {
+            let path = format!("{tasks}/{thread}/children");
+            fs::read_to_string(path).ok()
+        });
+        let first = |list: String| list.split_whitespace().next()?.parse::<u32>().ok();
+        if let Some(child) = children.into_iter().find_map(first) {
+            break child;
+        }
+        if start.elapsed() > Duration::from_secs(20) {
+            return None;
+        }
+    };
+    let held = pidfd_open(pid_of(child), PidfdFlags::empty()).ok()?;
+    pidfd_send_signal(held, Signal::STOP).ok()?;
+    let (_, verb) = wait_for("the host to be suspended", || match state_and_verb(child) {
+        Some((state, _)) if !"TtZX".contains(state) => None,
+        found => Some(found),
+    })?;
+    (verb == "run").then_some(child)
+}
+
+/// Starting a process waits in the kernel until the new one runs its program. Once in some hundred
+/// deaths, a host was suspended before that, and its launcher hung for ever.
+#[test]
+fn a_host_that_is_suspended_before_it_runs_is_named() {
+    for attempt in 0..200 {
+        let bench = Bench::new();
+        let mut launcher = start(&bench, SHORT, &[]);
+        let Some(process) = suspend_unborn(&launcher) else {
+            launcher.kill().expect("it is our child");
+            launcher.wait().expect("it was killed");
+            bench.assert_nothing_left();
+            continue;
+        };
+        let story = format!("(process {process}) was suspended before it ran");
+        finish(launcher).expect(1, &[&story]);
+        bench.assert_nothing_left();
+        let results = Results::open(bench.path("out")).expect("it was closed");
+        assert!(results.manifest.is_some_and(|it| !it.complete));
+        eprintln!("caught at attempt {attempt}");
+        return;
+    }
+    eprintln!("skipped: hosts of this machine begin faster than they can be suspended");
 }

@@ -48,7 +48,9 @@ const KEYS: [(&str, Kind); 33] = [
 ];
 
 /// Fields that were added to the published ones.
-const ADDED: [&str; 5] = ["reps", "stopped", "trial", "counters", "lane"];
+const ADDED: [&str; 7] = [
+    "reps", "stopped", "trial", "counters", "lane", "caveat", "start",
+];
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {

@@ -5,7 +5,9 @@ mod common;
 
 use std::fs;
 
-use common::Bench;
+use common::{Bench, finish, wait_for};
+use record::Results;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const PLAN: &str = r#"
@@ -107,4 +109,62 @@ fn claims_are_judged_on_what_is_there() {
             .any(|kind| claim["kind"] == *kind)
     };
     assert!(verdicts.iter().all(known));
+}
+
+/// A first trial that is soon over, and a second whose one repetition takes minutes.
+const LONG: &str = r#"
+name = "long"
+on = ["sim"]
+warmup = 0
+min_reps = 1
+max_reps = 1
+[[trial]]
+workload = "visibility"
+params = { rounds = 10 }
+[[trial]]
+workload = "visibility"
+params = { rounds = 2000000 }
+deadline_seconds = LIMIT
+"#;
+
+/// Ctrl-C ends a simulated repetition, not only what would follow it, and what was measured stays.
+#[test]
+fn an_interrupt_ends_a_trial_that_is_being_simulated() {
+    let bench = Bench::new();
+    bench.file("long.toml", &LONG.replace("LIMIT", "1e6"));
+    let mut command = bench.dsmark(&["run", "long.toml", "--out", "out"]);
+    let run = command.spawn().expect("the binary starts");
+    wait_for("the first trial's row", || {
+        let rows = fs::read_to_string(bench.path("out").join("trials.ndjson")).ok()?;
+        rows.contains('\n').then_some(())
+    });
+    let pid = Pid::from_raw(run.id().cast_signed()).expect("a process has a number");
+    kill_process(pid, Signal::INT).expect("it is our child");
+    finish(run).expect(1, &["dsmark: interrupted"]);
+
+    let results = Results::open(bench.path("out")).expect("it was closed");
+    let first = results.rows.iter().find(|row| row.trial == 0);
+    let first = first.expect("it was there before the interrupt");
+    assert!(first.n > 0 && first.error.is_none());
+    let rest = results.rows.iter().filter(|row| row.trial == 1);
+    for row in rest {
+        let error = row.error.as_deref().expect("it was not complete");
+        assert!(error.contains("interrupted by a signal"), "{error}");
+    }
+    assert!(!results.manifest.expect("the run closed it").complete);
+}
+
+/// A deadline is in the time of whoever waits, and says so in the row.
+#[test]
+fn a_deadline_ends_a_trial_that_is_being_simulated() {
+    let bench = Bench::new();
+    bench.file("long.toml", &LONG.replace("LIMIT", "0.25"));
+    let said = bench.run(&["run", "long.toml", "--out", "out"]);
+    said.expect(1, &["the trial's deadline of 250 ms passed"]);
+    let results = Results::open(bench.path("out")).expect("it was closed");
+    let good = |trial| {
+        let mut rows = results.rows.iter().filter(|row| row.trial == trial);
+        rows.all(|row| row.error.is_none())
+    };
+    assert!(good(0) && !good(1));
 }

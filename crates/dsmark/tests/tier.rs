@@ -3,7 +3,13 @@
 
 mod common;
 
-use common::Bench;
+use std::collections::BTreeSet;
+use std::fs;
+
+use common::mounted::Mounted;
+use common::{Bench, finish, wait_for};
+use record::{Results, Row, Stop};
+use rustix::process::{Pid, Signal, kill_process};
 
 const SMALL: [&str; 8] = [
     "tier",
@@ -25,8 +31,10 @@ fn rows_are_those_of_the_schema_and_the_same_every_time() {
     first.expect(0, &[]);
     assert_eq!(first.out, bench.run(&args).out);
     let rows = first.rows();
-    assert_eq!(rows.len(), 12);
+    assert_eq!(rows.len(), 14);
     for row in &rows {
+        let caveat = row["caveat"].as_str().expect("the scale is too small");
+        assert!(caveat.contains("huge pages"), "{caveat}");
         assert_eq!(
             (&row["workload"], &row["label"]),
             (&"tier".into(), &"simulated".into())
@@ -34,7 +42,7 @@ fn rows_are_those_of_the_schema_and_the_same_every_time() {
         assert_eq!(row["params"]["ratio"], "1:8");
         assert!(row["n"] == 2 || row["reason"].is_string(), "{row}");
     }
-    let metrics: Vec<_> = rows[..6].iter().map(|row| row["metric"].as_str()).collect();
+    let metrics: Vec<_> = rows[..7].iter().map(|row| row["metric"].as_str()).collect();
     let expected = [
         "time_ns",
         "normalized_performance",
@@ -42,6 +50,7 @@ fn rows_are_those_of_the_schema_and_the_same_every_time() {
         "migrated_bytes",
         "rss_bytes",
         "oracle_gap_closed",
+        "background_cores",
     ];
     assert_eq!(metrics, expected.map(Some));
 }
@@ -65,21 +74,143 @@ fn what_cannot_be_meant_is_refused_before_anything_runs() {
         bench.run(&args).expect(2, needles);
     };
     refused(
-        &["--policy", "memtis"],
-        &["no policy \"memtis\"", "tier list"],
+        &["--policy", "memtis-papr"],
+        &["no policy \"memtis-papr\"", "did you mean `memtis-paper`?"],
     );
     refused(
         &["--policy", "memtis-paper+rais-only"],
-        &["no switch \"rais-only\""],
+        &["no switch \"rais-only\"", "did you mean `raise-only`?"],
     );
     let first = ["--policy", "first-touch"];
     let with = |more: [&'static str; 2]| [&first[..], &more[..]].concat();
-    refused(&with(["--workload", "silo"]), &["no workload \"silo\""]);
-    refused(&with(["--ratio", "8"]), &["FAST:CAPACITY"]);
-    refused(&with(["--scale", "4096:48"]), &["power of two"]);
+    for [option, value, needle] in [
+        ["--workload", "gups-hat", "did you mean `gups-hot`?"],
+        ["--workload", "bw-antagonist:100", "from 1 to 95"],
+        ["--workload", "zero-bloat:100", "from 1 to 99"],
+        ["--workload", "skew-in-huge:0", "from 1 to 100"],
+        ["--workload", "skew-in-huge:x", "skew-in-huge:PERCENT"],
+        ["--workload", "gups-hot:5", "takes no number"],
+        ["--ratio", "8", "FAST:CAPACITY"],
+        ["--ratio", "0:8", "from 1 to 1000000"],
+        ["--ratio", "4294967295:1", "from 1 to 1000000"],
+        ["--scale", "4096:48", "power of two"],
+        ["--scale", "64:64", "from twice the geometry, 128"],
+        ["--scale", "4294967295:64", "1048576"],
+        [
+            "--capacity-tier",
+            "cxl-emulate",
+            "did you mean `cxl-emulated`?",
+        ],
+        ["--seeds", "0", "at least 1"],
+        ["--seeds", "99999999999", "at most 10000"],
+    ] {
+        refused(&with([option, value]), &[needle]);
+    }
+    let none = ["--ratio", "1:1000000", "--scale", "131072:128"];
     refused(
-        &with(["--capacity-tier", "cxl-emulate"]),
-        &["did you mean `cxl-emulated`?"],
+        &[&first[..], &none[..]].concat(),
+        &["less than one huge page"],
     );
-    refused(&with(["--seeds", "0"]), &["at least 1"]);
+}
+
+/// All 29 variants, three seeds: long enough to be cut.
+const LONG: [&str; 8] = [
+    "tier",
+    "ablate",
+    "--workload",
+    "gups-hot",
+    "--scale",
+    "32768:128",
+    "--seeds",
+    "3",
+];
+
+#[test]
+fn ctrl_c_keeps_the_policies_that_are_through() {
+    let bench = Bench::new();
+    let child = bench
+        .dsmark(&[&LONG[..], &["--out", "out"]].concat())
+        .spawn();
+    let child = child.expect("the binary starts");
+    let trials = bench.path("out/trials.ndjson");
+    wait_for("the first policy", || {
+        let written = fs::metadata(&trials).ok()?.len() > 0;
+        written.then_some(())
+    });
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
+    kill_process(pid, Signal::INT).expect("it is our child");
+    finish(child).expect(1, &["interrupted", "not run"]);
+    let results = Results::open(bench.path("out")).expect("it was closed");
+    assert!(!results.rows.is_empty());
+    for row in &results.rows {
+        let samples = results.samples(row).expect("written before the row");
+        assert_eq!(samples.len() as u64, row.n);
+        assert!(
+            row.n == 3 || row.stopped == Some(Stop::Interrupted),
+            "{row:?}"
+        );
+    }
+    let manifest = results.manifest.expect("it was closed");
+    assert!(!manifest.complete);
+    assert!(
+        manifest
+            .problems
+            .iter()
+            .any(|it| it.contains("interrupted"))
+    );
+}
+
+#[test]
+fn rows_that_a_full_file_system_does_not_take_are_printed() {
+    let bench = Bench::new();
+    let Some(_mounted) = Mounted::tmpfs(bench.path("full"), "size=24k") else {
+        return;
+    };
+    let mut args = SMALL.to_vec();
+    args.extend(["--no-oracle", "--out", "full/out"]);
+    let said = bench.run(&args);
+    said.expect(1, &["no space for", "full/out"]);
+    let json = said.out.lines().filter(|line| line.starts_with('{'));
+    let printed: Vec<Row> = json
+        .map(|line| serde_json::from_str(line).expect("a row"))
+        .collect();
+    let saved = Results::open(bench.path("full/out")).expect("what was saved is whole");
+    let key = |row: &Row| (row.trial, row.metric.clone());
+    let all: Vec<_> = saved.rows.iter().chain(&printed).map(key).collect();
+    let distinct: BTreeSet<_> = all.iter().collect();
+    assert!(!printed.is_empty(), "{said:?}");
+    assert_eq!(
+        (all.len(), distinct.len()),
+        (14, 14),
+        "each row once: {all:?}"
+    );
+}
+
+/// What `tier claims` writes is what `verify` looks for, without being told where the claims are.
+#[test]
+fn tier_claims_are_verified_by_default() {
+    let bench = Bench::new();
+    let args = ["--scale", "131072:128", "--out", "out", "--quiet", "--json"];
+    bench
+        .run(&[&["tier", "claims"], &args[..]].concat())
+        .expect(0, &[]);
+    let said = bench.run(&["verify", "out", "--json"]);
+    said.expect(0, &[]);
+    let claims = said.rows();
+    assert!(claims.len() >= 9);
+    for claim in &claims {
+        let (id, verdict) = (&claim["claim"], &claim["verdict"]);
+        assert!(
+            id.as_str().expect("a name").starts_with("memtis-"),
+            "{claim}"
+        );
+        assert_ne!(verdict, "untestable", "{claim}");
+        let explained = claim["assumption"].is_string();
+        assert_eq!(explained, verdict == "fail" && explained, "{claim}");
+        assert!(
+            claim["caveats"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty())
+        );
+    }
 }

@@ -23,8 +23,8 @@ pub(crate) const PIECE_EDGES: usize = 1 << 16;
 /// Arcs that a part should have: 512 KiB of them.
 const PART_ARCS: u64 = 1 << 16;
 
-/// The most parts: each is a stream of writes, of which a core can keep about this many lines in its
-/// cache of the first two levels.
+/// The most parts: each is a stream of writes, and a core keeps about this many lines in the first
+/// two levels of its cache.
 const MAX_PARTS: u64 = 1 << 11;
 
 /// Vertices whose rows are put into the final array at a time.

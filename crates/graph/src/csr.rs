@@ -90,8 +90,8 @@ impl Csr {
         Self::assemble(vertices, edges, directed, 1, &Progress::default()).expect("nobody stops it")
     }
 
-    /// As [`from_edges`](Self::from_edges), on `threads` threads; the caller knows that every vertex
-    /// is there.
+    /// As [`from_edges`](Self::from_edges), on `threads` threads; the caller knows that every
+    /// vertex is there.
     pub(crate) fn assemble(
         vertices: usize,
         edges: &[Edge],

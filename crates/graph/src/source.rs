@@ -82,6 +82,17 @@ impl GraphSource {
         })
     }
 
+    /// For a workload's `check`: that the graph can be had, here and now. A generated one's scale,
+    /// an `.sg`'s header; other files are read, and kept for who loads them next.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load), as the sentence that `check` returns.
+    pub fn check(&self, directed: bool) -> Result<(), String> {
+        self.shape(directed)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
     /// Whether a seed changes it.
     pub(crate) fn is_random(&self) -> bool {
         !matches!(self, Self::File { .. })

@@ -2,7 +2,8 @@
 
 use fabric::{Census, Coherence};
 use record::{
-    About, CensusPerOp, Device, Directory, Fences, Label, Row, Stop, Substrate, Summary, WriteError,
+    About, CensusPerOp, Device, Directory, Fences, Label, Row, StartSkew, Stop, Substrate, Summary,
+    WriteError,
 };
 
 use serde_json::{Map, Value};
@@ -25,6 +26,19 @@ pub struct Place {
     pub device: Device,
     /// Whether lanes outnumbered cores.
     pub oversubscribed: bool,
+}
+
+impl Place {
+    /// Takes in what `hosts` hosts that were started apart found out about each other. The label
+    /// was that of the device.
+    pub fn settle(&mut self, machines: u32, oversubscribed: bool, hosts: u32) {
+        self.oversubscribed = oversubscribed;
+        self.pod = if machines > 1 { "cluster" } else { "local" }.into();
+        // Hosts that share a machine share its caches, also over a real pool.
+        if machines < hosts {
+            self.label = Label::StandIn;
+        }
+    }
 }
 
 /// A row and the samples behind it.
@@ -192,9 +206,38 @@ fn base_row(place: &Place, spec: &TrialSpec, lanes: &[LaneReport], failure: Opti
             .or(failure.map(|_| Stop::Interrupted)),
         trial: spec.index,
         counters: counters(lanes),
+        start: start_skew(spec, lanes),
         ..Row::unmeasured(about)
     }
 }
+
+/// How far apart lanes started, over the repetitions that all of them have noted.
+fn start_skew(spec: &TrialSpec, lanes: &[LaneReport]) -> Option<StartSkew> {
+    let repetitions = lanes.iter().map(|lane| lane.starts.len()).min()?;
+    let of = |repetition: usize| lanes.iter().map(move |lane| lane.starts[repetition]);
+    let mut skews = Vec::new();
+    let (mut missed, mut error_ns) = (0, 0.0_f64);
+    for repetition in 0..repetitions {
+        let first = of(repetition).map(|it| it.at_ns).fold(f64::MAX, f64::min);
+        let last = of(repetition).map(|it| it.at_ns).fold(f64::MIN, f64::max);
+        skews.push(last - first);
+        // Of two lanes, each may be off in its own direction.
+        error_ns = of(repetition).fold(error_ns, |most, it| most.max(2.0 * it.error_ns));
+        missed += u32::from(of(repetition).any(|it| it.late_ns > LATE_NS));
+    }
+    let summary = Summary::of(&skews).ok()?;
+    Some(StartSkew {
+        by: spec.limits.start,
+        skew_p50_ns: summary.p50,
+        skew_max_ns: summary.max,
+        error_ns,
+        missed,
+    })
+}
+
+/// A lane that notices its time by more than this after it has missed it: a turn of a spin loop and
+/// two readings of a clock take a tenth.
+const LATE_NS: f64 = 1_000.0;
 
 /// Hardware's counts, summed over lanes. An event that one lane has no count of has none.
 fn counters(lanes: &[LaneReport]) -> Option<Map<String, Value>> {

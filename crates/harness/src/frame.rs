@@ -1,7 +1,5 @@
 //! What a host process tells its launcher: one JSON object a line on its standard output.
 
-use std::io::{self, Write};
-
 use fabric::Gone;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,17 +16,29 @@ pub enum Frame {
         /// Machine, region, clock, pins: for `hosts/<id>.json`.
         machine: Value,
     },
+    /// What it is about to run; the hosts of several launchers compare it.
+    Effective {
+        /// See [`Effective`](crate::agree::Effective).
+        effective: crate::agree::Effective,
+    },
+    /// All hosts are about to run the same.
+    Agreed {
+        /// Machines that they are on.
+        machines: u32,
+        /// Whether lanes outnumber CPUs on one of them.
+        oversubscribed: bool,
+    },
     /// It has joined the run.
     Joined {
         /// The run's cookie.
         cookie: u64,
     },
-    /// Host 0 has done another repetition.
+    /// Host 0 has done another repetition, or a part of a long one.
     Progress {
         /// Of which trial.
         trial: u32,
-        /// How many so far, warm-up included.
-        repetition: u32,
+        /// How many so far, warm-up included, and the share of the one under way.
+        repetition: f64,
     },
     /// A trial is over on this host, well or not.
     Trial {
@@ -77,35 +87,5 @@ impl From<Gone> for Failure {
             Gone::Deadline { .. } => (gone.to_string(), Blame::Own),
         };
         Self { what, blame }
-    }
-}
-
-/// Writes frames, whole and at once, from any lane.
-#[derive(Debug)]
-pub struct FrameWriter<O> {
-    out: std::sync::Mutex<O>,
-}
-
-impl<O: Write> FrameWriter<O> {
-    /// A writer on `out`.
-    pub fn new(out: O) -> Self {
-        Self {
-            out: std::sync::Mutex::new(out),
-        }
-    }
-
-    /// Writes one frame.
-    ///
-    /// # Errors
-    /// The launcher is gone.
-    ///
-    /// # Panics
-    /// If another lane panicked while it wrote.
-    pub fn send(&self, frame: &Frame) -> io::Result<()> {
-        let mut line = serde_json::to_vec(frame)?;
-        line.push(b'\n');
-        let mut out = self.out.lock().expect("no lane panics while it writes");
-        out.write_all(&line)?;
-        out.flush()
     }
 }

@@ -3,10 +3,14 @@
 //! Nothing is left behind: a host process dies with its launcher (parent-death signal, set by the
 //! host itself), the launcher ends hosts that outlive their run, and an anonymous region goes with
 //! its last process.
+//!
+//! Each host has a thread here, which starts it, writes its configuration and reads its frames. The
+//! thread must be the one that starts it, and live as long: a parent-death signal is sent when the
+//! *thread* that forked ends (prctl(2), `PR_SET_PDEATHSIG`).
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -15,12 +19,16 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
-use crate::frame::Frame;
 use crate::host::HostConfig;
+use crate::hosts::{Event, Hosts};
 
 /// How long hosts that were told to stop may take, before they are killed. A stopped host beats no
 /// more, so this also bounds the wait for one that is suspended.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a process may take from its making to its first instruction, as long as hosts bear each
+/// other's silence.
+const BIRTH: Duration = Duration::from_millis(sync::HeartRates::DEFAULT.silent_ms);
 
 /// Host processes could not be started.
 #[derive(Debug, Error)]
@@ -35,19 +43,18 @@ pub enum LaunchError {
         /// Why.
         source: std::io::Error,
     },
-}
-
-/// Something that happened at a host.
-#[derive(Debug)]
-pub enum Event {
-    /// It said something.
-    Frame(u32, Box<Frame>),
-    /// It said something that is not a frame.
-    Garbled(u32, String),
-    /// Its output has ended.
-    Closed(u32),
-    /// Nothing, for as long as was asked.
-    Quiet,
+    /// A process was made and did not begin.
+    #[error(
+        "host {host} (process {process}) was suspended before it ran, and ended after {} s; \
+         run again",
+        BIRTH.as_secs()
+    )]
+    Suspended {
+        /// Which host.
+        host: u32,
+        /// Its process, as far as the kernel told.
+        process: String,
+    },
 }
 
 /// The host processes of one run.
@@ -94,64 +101,12 @@ impl Pack {
         Ok(pack)
     }
 
-    /// The next event, or [`Event::Quiet`] after `patience`.
-    pub fn next(&mut self, patience: Duration) -> Event {
-        if self
-            .stopping_since
-            .is_some_and(|since| since.elapsed() > GRACE)
-        {
-            self.signal(Signal::KILL);
-        }
-        match self.events.recv_timeout(patience) {
-            Ok(Event::Closed(host)) => {
-                self.close(host);
-                Event::Closed(host)
-            }
-            Ok(event) => event,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Event::Quiet,
-        }
-    }
-
-    /// Whether a host may still say something.
-    pub fn is_open(&self) -> bool {
-        self.hosts.iter().any(|host| host.open)
-    }
-
-    /// The hosts that may still say something.
-    pub fn open_hosts(&self) -> impl Iterator<Item = u32> {
-        (0..)
-            .zip(&self.hosts)
-            .filter_map(|(id, host)| host.open.then_some(id))
-    }
-
     /// The process of `host`.
     pub fn pid(&self, host: u32) -> u32 {
         self.hosts[host as usize].child.id()
     }
 
-    /// How `host` ended, in words, once its output is closed; none if it ended by itself.
-    pub fn violent_end(&self, host: u32) -> Option<String> {
-        let status = self.hosts[host as usize].ending?;
-        let pid = self.pid(host);
-        if let Some(signal) = status.signal() {
-            let name = signal_name(signal);
-            return Some(format!(
-                "host {host} (process {pid}) was killed by signal {signal}{name}"
-            ));
-        }
-        let code = status.code().unwrap_or(-1);
-        (code > 1).then(|| format!("host {host} (process {pid}) exited with status {code}"))
-    }
-
-    /// Tells every host to stop; after a grace period [`next`](Self::next) kills what is left.
-    pub fn stop(&mut self) {
-        if self.stopping_since.is_none() {
-            self.stopping_since = Some(Instant::now());
-            self.signal(Signal::TERM);
-        }
-    }
-
-    fn signal(&mut self, signal: Signal) {
+    fn signal(&self, signal: Signal) {
         for host in self.hosts.iter().filter(|host| host.open) {
             if let Some(pid) = Pid::from_raw(host.child.id().cast_signed()) {
                 // It may have ended meanwhile; it is not reaped before its output is closed, so the
@@ -187,6 +142,60 @@ impl Drop for Pack {
     }
 }
 
+impl Hosts for Pack {
+    /// After a grace period this also kills what was told to stop.
+    fn next(&mut self, patience: Duration) -> Event {
+        if self
+            .stopping_since
+            .is_some_and(|since| since.elapsed() > GRACE)
+        {
+            self.signal(Signal::KILL);
+        }
+        match self.events.recv_timeout(patience) {
+            Ok(Event::Closed(host)) => {
+                self.close(host);
+                Event::Closed(host)
+            }
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Event::Quiet,
+        }
+    }
+
+    fn open(&self) -> Vec<u32> {
+        let hosts = (0..).zip(&self.hosts);
+        hosts
+            .filter_map(|(id, host)| host.open.then_some(id))
+            .collect()
+    }
+
+    fn name(&self, host: u32) -> String {
+        format!("host {host} (process {})", self.pid(host))
+    }
+
+    fn violent_end(&self, host: u32) -> Option<String> {
+        let status = self.hosts[host as usize].ending?;
+        let host = self.name(host);
+        if let Some(signal) = status.signal() {
+            let name = signal_name(signal);
+            return Some(format!("{host} was killed by signal {signal}{name}"));
+        }
+        let code = status.code().unwrap_or(-1);
+        (code > 1).then(|| format!("{host} exited with status {code}"))
+    }
+
+    fn stop(&mut self) {
+        if self.stopping_since.is_none() {
+            self.stopping_since = Some(Instant::now());
+            self.signal(Signal::TERM);
+        }
+    }
+}
+
+/// Starts a host in a thread of its own, and waits for it to begin.
+///
+/// Starting a process waits in the kernel until the new one runs its own program. If that is
+/// suspended first (`SIGSTOP` cannot be blocked), the wait has no end and no deadline; so it is the
+/// thread's wait, and whoever suspended the process has it killed.
 fn start_host(
     program: &Path,
     args: &[&str],
@@ -194,34 +203,103 @@ fn start_host(
     events: Sender<Event>,
 ) -> Result<Member, LaunchError> {
     let host = config.host;
-    let mut child = Command::new(program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|source| LaunchError::Spawn {
-            host,
-            program: program.display().to_string(),
-            source,
-        })?;
     let mut line = serde_json::to_vec(config).expect("a configuration is plain values");
     line.push(b'\n');
-    let mut input = child.stdin.take().expect("standard input was piped");
-    let output = child.stdout.take().expect("standard output was piped");
-    // The configuration may be longer than a pipe holds: a host that is suspended before it has
-    // read all of it must not hold up the launcher, so the host's own thread writes it.
-    let reader = std::thread::spawn(move || {
-        // A host that died first is told by its end.
-        let _ = input.write_all(&line);
-        drop(input);
-        read_frames(host, output, &events);
-    });
+    let birth = Birth {
+        host,
+        program: program.to_owned(),
+        args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        line,
+    };
+    let (tell, told) = channel();
+    let thread = std::thread::spawn(move || birth.attend(&tell, &events));
+    let Ok(Told::Thread(id)) = told.recv() else {
+        unreachable!("a thread says first which it is");
+    };
+    let child = match told.recv_timeout(BIRTH) {
+        Ok(Told::Child(child)) => child,
+        Err(RecvTimeoutError::Timeout) => {
+            let unborn = children(id);
+            for &pid in &unborn {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            // That ends the wait: what was killed is reaped, or was about to begin after all.
+            if let Ok(Told::Child(Ok(mut child))) = told.recv() {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            let _ = thread.join();
+            let pids = unborn.iter().map(|pid| pid.as_raw_nonzero().to_string());
+            let process = pids.collect::<Vec<_>>().join(", ");
+            return Err(LaunchError::Suspended { host, process });
+        }
+        _ => unreachable!("a thread says then what became of the process"),
+    };
     Ok(Member {
-        child,
-        reader: Some(reader),
+        child: child?,
+        reader: Some(thread),
         open: true,
         ending: None,
     })
+}
+
+/// What a host's thread tells whoever starts the host.
+enum Told {
+    /// Itself, before it does anything that may take long.
+    Thread(Pid),
+    /// The process that it started.
+    Child(Result<Child, LaunchError>),
+}
+
+/// A process that is to be started.
+struct Birth {
+    host: u32,
+    program: PathBuf,
+    args: Vec<String>,
+    /// Its configuration.
+    line: Vec<u8>,
+}
+
+impl Birth {
+    /// Starts it, tells, and listens to it until its output ends.
+    fn attend(self, tell: &Sender<Told>, events: &Sender<Event>) {
+        let _ = tell.send(Told::Thread(rustix::thread::gettid()));
+        let spawned = Command::new(&self.program)
+            .args(&self.args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(source) => {
+                let (host, program) = (self.host, self.program.display().to_string());
+                let failed = LaunchError::Spawn {
+                    host,
+                    program,
+                    source,
+                };
+                let _ = tell.send(Told::Child(Err(failed)));
+                return;
+            }
+        };
+        let mut input = child.stdin.take().expect("standard input was piped");
+        let output = child.stdout.take().expect("standard output was piped");
+        let _ = tell.send(Told::Child(Ok(child)));
+        // The configuration may be longer than a pipe holds: a host that is suspended before it has
+        // read all of it must not hold up the launcher, so this thread writes it. A host that died
+        // first is told by its end.
+        let _ = input.write_all(&self.line);
+        drop(input);
+        read_frames(self.host, output, events);
+    }
+}
+
+/// The processes that a thread of this process has started and not reaped (proc(5)).
+fn children(thread: Pid) -> Vec<Pid> {
+    let path = format!("/proc/self/task/{thread}/children");
+    let listed = std::fs::read_to_string(path).unwrap_or_default();
+    let pids = listed.split_whitespace().filter_map(|pid| pid.parse().ok());
+    pids.filter_map(Pid::from_raw).collect()
 }
 
 fn read_frames(host: u32, output: impl std::io::Read, events: &Sender<Event>) {

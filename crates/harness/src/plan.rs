@@ -15,10 +15,13 @@
 //! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on
 //! real hosts, trials of one number share their processes, the smallest number first. `hosts` of a
 //! trial is for simulated pods alone: real hosts are as many as the command names.
+//!
+//! `start = "window"` lets lanes loose on each repetition at a time that host 0 names, instead of
+//! whenever each leaves a barrier (`"barrier"`, the default).
 
 use std::path::{Path, PathBuf};
 
-use record::Substrate;
+use record::{StartBy, Substrate};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -119,13 +122,14 @@ pub enum PlanError {
     },
 }
 
-const LIMIT_KEYS: [&str; 6] = [
+const LIMIT_KEYS: [&str; 7] = [
     "warmup",
     "min_reps",
     "max_reps",
     "max_seconds",
     "target",
     "deadline_seconds",
+    "start",
 ];
 const PLAN_KEYS: [&str; 8] = [
     "name", "about", "hosts", "lanes", "seed", "on", "pod", "trial",
@@ -172,6 +176,7 @@ struct LimitTable {
     max_seconds: Option<f64>,
     target: Option<f64>,
     deadline_seconds: Option<f64>,
+    start: Option<StartBy>,
 }
 
 fn one() -> u32 {
@@ -195,6 +200,7 @@ impl LimitTable {
             max_seconds: self.max_seconds.unwrap_or(base.max_seconds),
             target: self.target.unwrap_or(base.target),
             deadline_seconds: self.deadline_seconds.unwrap_or(base.deadline_seconds),
+            start: self.start.unwrap_or(base.start),
         }
     }
 }

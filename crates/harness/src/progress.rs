@@ -41,10 +41,23 @@ impl Progress {
         }
     }
 
-    /// A trial goes on.
-    pub fn repetition(&mut self, title: &str, repetition: u32) {
+    /// A trial goes on: so many repetitions are done, and a share of the next.
+    pub fn repetition(&mut self, title: &str, done: f64) {
+        let share = done.fract();
+        let how_far = if share == 0.0 {
+            format!("{title}: repetition {done}")
+        } else {
+            format!(
+                "{title}: repetition {}, {:.0} %",
+                done.ceil(),
+                share * 100.0
+            )
+        };
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{title}: repetition {repetition}"));
+            bar.set_message(how_far);
+        } else if self.lines && share > 0.0 && self.last_line.elapsed() > LINE_EVERY {
+            self.last_line = Instant::now();
+            self.say(&how_far);
         }
     }
 

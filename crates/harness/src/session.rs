@@ -8,7 +8,7 @@ use sync::HeartRates;
 
 use crate::collect::{Place, Recorder, rows};
 use crate::frame::{Blame, Failure, Frame};
-use crate::local::{Event, Pack};
+use crate::hosts::{Event, Hosts};
 use crate::progress::Progress;
 use crate::spec::TrialSpec;
 use crate::trial::LaneReport;
@@ -31,9 +31,9 @@ const ABSENCE: Duration = Duration::from_secs(1);
 const STORY: Duration = Duration::from_millis(500);
 
 /// A run under supervision.
-pub struct Session<'a> {
-    /// The host processes.
-    pub pack: Pack,
+pub struct Session<'a, H> {
+    /// The hosts.
+    pub hosts: H,
     /// What they run.
     pub trials: &'a [TrialSpec],
     /// What rows have in common.
@@ -55,13 +55,14 @@ pub struct Ended {
     pub cause: Option<String>,
 }
 
-impl Session<'_> {
-    /// Supervises the run to its end, whatever happens; returns when every host process is gone.
+impl<H: Hosts> Session<'_, H> {
+    /// Supervises the run to its end, whatever happens; returns when nothing more can be heard of
+    /// any host.
     pub fn run(mut self) -> Ended {
-        let mut watch = Watch::new(self.pack_size());
-        while self.pack.is_open() {
+        let mut watch = Watch::new(self.size());
+        while !self.hosts.open().is_empty() {
             let before = Instant::now();
-            let event = self.pack.next(LOOK_EVERY);
+            let event = self.hosts.next(LOOK_EVERY);
             if before.elapsed() > LOOK_EVERY + ABSENCE {
                 // Not the hosts were silent: the launcher was suspended, as by Ctrl-Z.
                 watch.heard = Instant::now();
@@ -83,13 +84,13 @@ impl Session<'_> {
             self.check_patience(&mut watch);
             if watch.cause.is_some() && !watch.stopping {
                 watch.stopping = true;
-                self.pack.stop();
+                self.hosts.stop();
             }
         }
         self.close(watch)
     }
 
-    fn pack_size(&self) -> usize {
+    fn size(&self) -> usize {
         self.trials
             .first()
             .map_or(0, |spec| spec.pod.hosts as usize)
@@ -99,7 +100,13 @@ impl Session<'_> {
         watch.heard = Instant::now();
         match frame {
             Frame::Hello { machine } => self.recorder.add_host(host, &machine),
-            Frame::Joined { .. } => {}
+            Frame::Agreed {
+                machines,
+                oversubscribed,
+            } => self
+                .place
+                .settle(machines, oversubscribed, watch.bye.len() as u32),
+            Frame::Joined { .. } | Frame::Effective { .. } => {}
             Frame::Progress { trial, repetition } => {
                 if let Some(spec) = self.trials.iter().find(|spec| spec.index == trial) {
                     self.progress.repetition(&spec.title(), repetition);
@@ -112,7 +119,7 @@ impl Session<'_> {
             Frame::Bye { failure } => {
                 watch.bye[host as usize] = true;
                 if let Some(Failure { what, blame }) = failure {
-                    let what = format!("{}: {what}", self.name(host));
+                    let what = format!("{}: {what}", self.hosts.name(host));
                     watch.judge(self.dated(watch, &what), blame);
                 }
             }
@@ -124,7 +131,11 @@ impl Session<'_> {
         if watch.bye[host as usize] {
             return;
         }
-        let how = self.pack.violent_end(host);
+        let how = self.hosts.violent_end(host);
+        // Someone has said already that another host knows more.
+        if how.is_none() && watch.suspicion.is_some() {
+            return;
+        }
         let how = how.unwrap_or_else(|| format!("host {host} left without a word"));
         watch.blame(self.dated(watch, &how));
     }
@@ -159,15 +170,12 @@ impl Session<'_> {
             _ => FAREWELL,
         };
         if watch.heard.elapsed() > patience {
-            let open = self.pack.open_hosts().map(|host| self.name(host));
+            let open = self.hosts.open().into_iter();
+            let open = open.map(|host| self.hosts.name(host));
             let open = open.collect::<Vec<_>>().join(", ");
             let what = format!("no word for {} s from {open}", patience.as_secs());
             watch.blame(self.dated(watch, &what));
         }
-    }
-
-    fn name(&self, host: u32) -> String {
-        format!("host {host} (process {})", self.pack.pid(host))
     }
 
     fn dated(&self, watch: &Watch, what: &str) -> String {

@@ -1,10 +1,11 @@
 //! One trial: a workload with one value for each parameter.
 
 use fabric::{Discipline, Pod};
+use record::StartBy;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// When a trial has measured enough.
+/// When repetitions start, and when a trial has measured enough.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Repetitions that are thrown away first.
@@ -19,6 +20,9 @@ pub struct Limits {
     pub target: f64,
     /// Seconds after which a trial that is still waiting is given up.
     pub deadline_seconds: f64,
+    /// What lets lanes loose on a repetition.
+    #[serde(default)]
+    pub start: StartBy,
 }
 
 impl Default for Limits {
@@ -30,6 +34,7 @@ impl Default for Limits {
             max_seconds: 1.0,
             target: 0.02,
             deadline_seconds: 60.0,
+            start: StartBy::Barrier,
         }
     }
 }

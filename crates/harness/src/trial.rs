@@ -8,14 +8,17 @@ use fabric::{
     Arena, Census, Count, Gone, HostAtomics, Pod, Program, Ptr, Seat, Setting, Slice, Substrate,
     Tapped, Ticks, Watch, wait_until,
 };
-use record::{Stop, Summary};
+use record::{StartBy, Stop, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sync::clocks::ClockLines;
 use sync::{Barrier, BarrierLayout, Header};
 use workload::{Outcome, Series, Unready, Verified, Worker, Workload};
 
 use crate::frame::{Blame, Failure};
 use crate::spec::TrialSpec;
+use crate::timekeeper::{Started, Timekeeper, own_ns};
+use crate::wire::Wire;
 
 /// What starts every region: the header, then what the trial protocol itself needs.
 #[derive(Clone, Debug)]
@@ -25,6 +28,12 @@ pub struct Control {
     barrier: BarrierLayout,
     /// Host 0 says here whether another repetition follows.
     decision: Ptr<u64>,
+    /// On real hosts: when a repetition starts.
+    start: Option<Slice<u64>>,
+    /// Between hosts that were started apart: how they ask each other for the time.
+    pub clocks: Option<ClockLines>,
+    /// Between these: how results reach host 0.
+    pub wire: Option<Wire>,
     /// All of it behind the header: cleared before a run, whatever the last one left there.
     pub cleared: Slice<u64>,
     /// Everything above; a trial's layout continues it.
@@ -32,21 +41,52 @@ pub struct Control {
 }
 
 impl Control {
-    /// The control lines for `pod`.
+    /// The control lines for `pod`, all of whose hosts are in this process.
     pub fn lay_out(pod: Pod) -> Self {
+        Self::lay_out_for(pod, Hosts::Here)
+    }
+
+    /// The control lines for `pod`, whose hosts are processes of this machine.
+    pub fn lay_out_local(pod: Pod) -> Self {
+        Self::lay_out_for(pod, Hosts::Local)
+    }
+
+    /// The control lines for `pod`, whose hosts were started apart and share nothing but the
+    /// region.
+    pub fn lay_out_apart(pod: Pod) -> Self {
+        Self::lay_out_for(pod, Hosts::Apart)
+    }
+
+    fn lay_out_for(pod: Pod, hosts: Hosts) -> Self {
         let mut arena = Arena::new();
         let header = Header::lay_out(&mut arena);
         let from = arena.region_bytes();
         let barrier = BarrierLayout::lay_out(&mut arena, "harness.barrier", pod);
         let decision = arena.word("harness.decision");
+        let processes = hosts != Hosts::Here;
+        let start = processes.then(|| arena.slice("harness.start", 2));
+        let apart = hosts == Hosts::Apart;
+        let clocks = apart.then(|| ClockLines::lay_out(&mut arena, pod.hosts));
+        let wire = apart.then(|| Wire::lay_out(&mut arena, pod));
         Self {
             header,
             barrier,
             decision,
+            start,
+            clocks,
+            wire,
             cleared: area(&arena, from),
             arena,
         }
     }
+}
+
+/// Where the hosts of a pod are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hosts {
+    Here,
+    Local,
+    Apart,
 }
 
 /// Where a trial takes place.
@@ -59,8 +99,11 @@ pub struct Stage<'a, W> {
     pub epoch: u64,
     /// Beats, and notices lost hosts.
     pub watch: &'a W,
-    /// Told by lane 0 of host 0 after each repetition: repetitions done, warm-up included.
-    pub progress: &'a (dyn Fn(u32) + Sync),
+    /// Knows the time; nobody has to where time is simulated.
+    pub time: Option<&'a Timekeeper<'a>>,
+    /// Told by lane 0 of host 0 after each repetition, and within a long one: repetitions done,
+    /// warm-up included, and the share of the one under way.
+    pub progress: &'a (dyn Fn(f64) + Sync),
 }
 
 /// What one lane brings back from a trial.
@@ -91,6 +134,9 @@ pub struct LaneReport {
     /// What hardware counted while the lane ran, by event: a count, or why there is none.
     #[serde(default)]
     pub counters: Vec<(String, Result<f64, String>)>,
+    /// When it started each timed repetition; empty if that cannot be told.
+    #[serde(default)]
+    pub starts: Vec<Started>,
     /// The barrier's epoch at the end.
     pub epoch: u64,
 }
@@ -257,18 +303,24 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
         L::prepare(&worker, self.trial.layout, self.trial.params)?;
         let start = self.port.now();
         let mut repetition = 0;
+        self.estimate()?;
         loop {
-            let outcome = self.repeat(self.port, repetition)?;
+            let (outcome, started) = self.repeat(self.port, repetition)?;
             repetition += 1;
             if repetition > limits.warmup {
                 report.add(outcome);
+                report.starts.extend(started);
             }
             if self.seat.leads_pod() {
-                (stage.progress)(repetition);
+                (stage.progress)(f64::from(repetition));
             }
-            report.stopped = self.decide(report, start)?;
-            if report.stopped.is_some() {
+            let (stopped, estimate) = self.decide(report, start)?;
+            report.stopped = stopped;
+            if stopped.is_some() {
                 break;
+            }
+            if estimate {
+                self.estimate()?;
             }
         }
         self.count(report, repetition)?;
@@ -313,16 +365,72 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
         Ok(())
     }
 
-    fn repeat<Q: HostAtomics>(&self, port: &Q, repetition: u32) -> Result<Outcome, Gone> {
+    /// Asks for the time anew; the other lanes wait in the next barrier.
+    fn estimate(&self) -> Result<(), Gone> {
+        match self.trial.stage.time {
+            Some(time) if self.seat.leads_host() => time.estimate(self.port, self.seat),
+            _ => Ok(()),
+        }
+    }
+
+    fn repeat<Q: HostAtomics>(
+        &self,
+        port: &Q,
+        repetition: u32,
+    ) -> Result<(Outcome, Option<Started>), Gone> {
         self.trial.stage.watch.look(self.seat, self.port)?;
         self.barrier.wait(self.port)?;
-        let outcome = L::run(
-            &self.worker(port, repetition),
-            self.trial.layout,
-            self.trial.params,
-        )?;
+        let started = self.set_off()?;
+        let progress = self.trial.stage.progress;
+        let within = |share| progress(f64::from(repetition) + share);
+        let worker = self.worker(port, repetition).telling(&within);
+        let outcome = L::run(&worker, self.trial.layout, self.trial.params)?;
         self.barrier.wait(self.port)?;
-        Ok(outcome)
+        Ok((outcome, started))
+    }
+
+    /// Lets this lane loose, and notes when that was.
+    fn set_off(&self) -> Result<Option<Started>, Gone> {
+        let stage = self.trial.stage;
+        let Some(time) = stage.time else {
+            return Ok(None);
+        };
+        let named_ns = match (stage.spec.limits.start, stage.control.start) {
+            (StartBy::Window, Some(line)) => Some(self.await_window(time, line)?),
+            _ => None,
+        };
+        Ok(time.started(self.port, self.seat, self.port.now(), named_ns))
+    }
+
+    /// Waits for the time that host 0 names, by this lane's own clock; the time, by host 0's.
+    fn await_window(&self, time: &Timekeeper<'_>, line: Slice<u64>) -> Result<f64, Gone> {
+        let (port, number) = (self.port, self.barrier.epoch());
+        let named_ns = if self.seat.leads_pod() {
+            let named_ns = own_ns(port, port.now()) + WINDOW_NS;
+            // The number last: a line that has it has the time (stores drain in order).
+            port.store(line.start(), named_ns.to_bits());
+            port.store(line.at(1), number);
+            // Serves every other lane's poll below.
+            port.publish(line.lines());
+            named_ns
+        } else {
+            wait_until(port, || {
+                // Serves the load below, anew for each look, and the one of the time behind it.
+                port.observe(line.lines());
+                (port.load(line.at(1)) >= number).then_some(())
+            })?;
+            f64::from_bits(port.load(line.start()))
+        };
+        wait_until(port, || {
+            let now = port.now();
+            // Where nobody can tell, nothing can be waited for.
+            let offset = time.offset(port, self.seat, now);
+            let over = |offset_ns| own_ns(port, now) + offset_ns >= named_ns;
+            offset
+                .is_none_or(|offset| over(offset.offset_ns))
+                .then_some(())
+        })?;
+        Ok(named_ns)
     }
 
     fn worker<'w, Q: HostAtomics>(&'w self, port: &'w Q, repetition: u32) -> Worker<'w, Q> {
@@ -337,18 +445,22 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
         )
     }
 
-    /// Host 0 decides by its own samples whether another repetition follows; everyone learns it.
+    /// Host 0 decides by its own samples whether another repetition follows, and whether it is time
+    /// to compare clocks; everyone learns it.
     ///
     /// The number published contains the barrier's epoch, so it differs from every earlier one.
-    fn decide(&self, report: &LaneReport, start: Ticks) -> Result<Option<Stop>, Gone> {
-        let decision = self.trial.stage.control.decision;
-        let turn = self.barrier.epoch() * 4;
+    fn decide(&self, report: &LaneReport, start: Ticks) -> Result<(Option<Stop>, bool), Gone> {
+        let stage = self.trial.stage;
+        let decision = stage.control.decision;
+        let turn = self.barrier.epoch() * 8;
         if self.seat.leads_pod() {
             let verdict = self.judge(report, start);
+            let estimate = stage.time.is_some_and(|time| time.due(self.port));
+            let number = turn + code(verdict) + u64::from(estimate) * ESTIMATE;
             // Serves every other lane's poll below. This lane knows, and does not load the line:
             // a `movnti` discipline forbids the writer to hold it.
-            self.port.write_published(decision, &[turn + code(verdict)]);
-            return Ok(verdict);
+            self.port.write_published(decision, &[number]);
+            return Ok((verdict, estimate));
         }
         let number = wait_until(self.port, || {
             // Serves the load below, anew for each look.
@@ -356,7 +468,8 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
             let number: u64 = self.port.load(decision);
             (number >= turn).then_some(number)
         })?;
-        Ok(stop(number - turn))
+        let told = number - turn;
+        Ok((stop(told % ESTIMATE), told >= ESTIMATE))
     }
 
     fn judge(&self, report: &LaneReport, start: Ticks) -> Option<Stop> {
@@ -383,7 +496,7 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
     fn count(&self, report: &mut LaneReport, repetition: u32) -> Result<(), Gone> {
         let count = Count::default();
         let counted = Tapped::new(self.port, &count);
-        report.operations = self.repeat(&counted, repetition)?.operations;
+        report.operations = self.repeat(&counted, repetition)?.0.operations;
         report.census = count.census();
         Ok(())
     }
@@ -408,6 +521,14 @@ impl<L: Workload, W: Watch, P: HostAtomics> Lane<'_, L, W, P> {
         self.barrier.wait(self.port)
     }
 }
+
+/// In a decision, beside whether another repetition follows: clocks are compared first.
+const ESTIMATE: u64 = 4;
+
+/// From naming a time to that time. Everybody has just left a barrier; what has to fit is the way
+/// of one published line to every host, which takes microseconds, unless lanes share a core. Who
+/// comes later says so.
+const WINDOW_NS: f64 = 200_000.0;
 
 /// Words cleared between two looks at the clock: 32 KiB.
 const CHUNK_WORDS: usize = 4 * 1024;

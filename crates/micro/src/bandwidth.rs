@@ -32,7 +32,7 @@ use crate::area::{
     Area, InDram, InRegion, LINE_WORDS, LINES_PER_SIGN, Place, check_pages, drop_words,
 };
 use crate::tally::Tally;
-use crate::turns::{HostsActive, check_lanes, host_by_host};
+use crate::turns::{HostsActive, Noise, Turns, check_turns};
 use window::{Window, WindowLayout};
 
 const BANDWIDTH: &str = "bandwidth_gb_per_s";
@@ -131,18 +131,19 @@ pub struct Layout {
     areas: Vec<Slice<u64>>,
     window: WindowLayout,
     tally: Tally,
+    noise: Noise,
 }
 
 impl Layout {
     fn area(&self, worker: &Worker<'_, impl HostAtomics>, params: &Params) -> Slice<u64> {
         let seat = worker.seat();
         let lane = seat.lane as usize;
-        match params.hosts_active {
-            HostsActive::Each => self.areas[lane],
-            HostsActive::All => {
-                self.areas[seat.host as usize * params.active_lanes as usize + lane]
-            }
-        }
+        let host = if params.hosts_active.together() {
+            seat.host as usize
+        } else {
+            0
+        };
+        self.areas[host * params.active_lanes as usize + lane]
     }
 }
 
@@ -158,10 +159,10 @@ impl Workload for Bandwidth {
     type Layout = Layout;
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
-        let hosts = match (params.place, params.hosts_active) {
-            (Place::Dram, _) => 0,
-            (Place::Region, HostsActive::Each) => 1,
-            (Place::Region, HostsActive::All) => pod.hosts,
+        let hosts = match params.place {
+            Place::Dram => 0,
+            Place::Region if params.hosts_active.together() => pod.hosts,
+            Place::Region => 1,
         };
         let area = |index| {
             arena.aligned(
@@ -174,11 +175,12 @@ impl Workload for Bandwidth {
             areas: (0..hosts * params.active_lanes).map(area).collect(),
             window: WindowLayout::lay_out(arena, pod),
             tally: Tally::lay_out(arena, "bandwidth.tally", pod),
+            noise: Noise::lay_out(arena, pod, params.hosts_active),
         }
     }
 
     fn check(pod: Pod, params: &Params) -> Result<(), String> {
-        check_lanes(pod, params.active_lanes)?;
+        check_turns(pod, params.active_lanes, params.hosts_active)?;
         check_pages(params.place, params.pages)?;
         if params.array_words() == 0 {
             return Err(format!(
@@ -216,16 +218,20 @@ impl Workload for Bandwidth {
             layout,
             params,
         };
-        let turn = || lane.turn();
-        let series = host_by_host(worker, params.active_lanes, params.hosts_active, turn)?;
+        let turn = |peer| {
+            let series = lane.turn()?.into_iter();
+            Ok(series.map(|series| series.beside(peer)).collect::<Vec<_>>())
+        };
+        let turns = Turns {
+            active_lanes: params.active_lanes,
+            hosts: params.hosts_active,
+            noise: &layout.noise,
+        };
+        let series = turns.host_by_host(worker, turn)?;
         Ok(Outcome {
             // In words moved: what the census is given per.
-            operations: if series.is_some() {
-                lane.window_bytes() / 8
-            } else {
-                0
-            },
-            series: series.unwrap_or_default(),
+            operations: lane.window_bytes() / 8 * series.len() as u64,
+            series: series.into_iter().flatten().collect(),
         })
     }
 
@@ -236,9 +242,8 @@ impl Workload for Bandwidth {
         repetitions: u32,
     ) -> Result<Verified, Mismatch> {
         let active = params.active_lanes;
-        layout
-            .tally
-            .demand(worker, active, "bandwidth", repetitions)
+        let answers = u64::from(repetitions) * params.hosts_active.turns(worker.pod());
+        layout.tally.demand(worker, active, "bandwidth", answers)
     }
 }
 

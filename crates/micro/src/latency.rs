@@ -30,7 +30,7 @@ use crate::area::{check_pages, is_shared, link, offset_of};
 use crate::order::{Order, visiting};
 use crate::reference::{cost_ns, reference_ns};
 use crate::tally::Tally;
-use crate::turns::{HostsActive, check_lanes, lane_by_lane, turn_of};
+use crate::turns::{HostsActive, Noise, Turns, check_turns, turn_of};
 
 /// Huge pages are used where an area starts on one.
 const AREA_ALIGN: u64 = 2 << 20;
@@ -117,6 +117,7 @@ pub struct Layout {
     /// The working set in the region; nothing if it is DRAM's.
     area: Slice<u64>,
     tally: Tally,
+    noise: Noise,
 }
 
 /// The workload.
@@ -138,11 +139,12 @@ impl Workload for Latency {
         Layout {
             area: arena.aligned("latency.area", words, AREA_ALIGN.min(align_of(words))),
             tally: Tally::lay_out(arena, "latency.tally", pod),
+            noise: Noise::lay_out(arena, pod, params.hosts_active),
         }
     }
 
     fn check(pod: Pod, params: &Params) -> Result<(), String> {
-        check_lanes(pod, params.active_lanes)?;
+        check_turns(pod, params.active_lanes, params.hosts_active)?;
         check_pages(params.place, params.pages)?;
         let bytes = params.working_set_bytes;
         if bytes < LINE || !bytes.is_multiple_of(LINE) || bytes / LINE > u64::from(u32::MAX) {
@@ -158,7 +160,7 @@ impl Workload for Latency {
                 "observe = none: flush-reload needs a flush; use clflush or clflushopt".into(),
             );
         }
-        let everyone = params.hosts_active == HostsActive::All;
+        let everyone = params.hosts_active.together();
         if params.op == Op::Store && everyone && is_shared(params.place, pod, params.active_lanes) {
             return Err(
                 "op = store in the region is one lane's at a time: use hosts_active = each, \
@@ -202,17 +204,24 @@ impl Workload for Latency {
             order: &order,
             tally: &layout.tally,
         };
-        let turn = || match (params.place, params.op) {
-            (Place::Region, Op::Store) => bench.stores_in_turn(&mut words),
-            (Place::Region, _) => bench.measure(&mut words),
-            (Place::Dram, _) => bench.in_dram(),
+        let turn = |peer| {
+            let series = match (params.place, params.op) {
+                (Place::Region, Op::Store) => bench.stores_in_turn(&mut words),
+                (Place::Region, _) => bench.measure(&mut words),
+                (Place::Dram, _) => bench.in_dram(),
+            };
+            series.map(|series| series.beside(peer))
         };
-        let active = params.active_lanes;
-        let series = lane_by_lane(worker, active, params.hosts_active, turn)?.transpose()?;
+        let turns = Turns {
+            active_lanes: params.active_lanes,
+            hosts: params.hosts_active,
+            noise: &layout.noise,
+        };
+        let series = turns.lane_by_lane(worker, turn)?;
         let operations = u64::from(params.hops) * u64::from(params.blocks);
         Ok(Outcome {
-            operations: if series.is_some() { operations } else { 0 },
-            series: series.into_iter().collect(),
+            operations: operations * series.len() as u64,
+            series,
         })
     }
 
@@ -223,9 +232,10 @@ impl Workload for Latency {
         repetitions: u32,
     ) -> Result<Verified, Mismatch> {
         let active = params.active_lanes;
+        let answers = u64::from(repetitions) * params.hosts_active.turns(worker.pod());
         layout
             .tally
-            .demand(worker, active, params.op.metric(), repetitions)
+            .demand(worker, active, params.op.metric(), answers)
     }
 }
 

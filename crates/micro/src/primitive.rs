@@ -25,7 +25,7 @@ use crate::area::LINE_WORDS;
 use crate::order::{Order, visiting};
 use crate::reference::{cost_ns, reference_ns};
 use crate::tally::Tally;
-use crate::turns::{HostsActive, check_lanes, lane_by_lane};
+use crate::turns::{HostsActive, Noise, Turns, check_turns};
 
 const METRIC: &str = "cost_ns";
 
@@ -133,6 +133,7 @@ pub struct Layout {
     /// Each host's lines, lane by lane.
     lines: Vec<Slice<u64>>,
     tally: Tally,
+    noise: Noise,
 }
 
 /// The workload.
@@ -150,6 +151,7 @@ impl Workload for Primitive {
         Layout {
             lines: arena.per_host("primitive.lines", pod.hosts, words),
             tally: Tally::lay_out(arena, "primitive.tally", pod),
+            noise: Noise::lay_out(arena, pod, params.hosts_active),
         }
     }
 
@@ -157,7 +159,7 @@ impl Workload for Primitive {
         if params.lines < 2 || params.batches == 0 {
             return Err("lines and batches: use at least 2 lines a batch, and 1 batch".into());
         }
-        check_lanes(pod, params.active_lanes)
+        check_turns(pod, params.active_lanes, params.hosts_active)
     }
 
     fn run<P: HostAtomics>(
@@ -181,18 +183,23 @@ impl Workload for Primitive {
             lines,
         };
         let stamp = (u64::from(worker.repetition()) << 32) + 1;
-        let turn = || {
+        let turn = |peer| {
             let series = batch.measure(stamp);
             layout
                 .tally
                 .note(worker.port(), seat, batch.holds(batch.last_stored(stamp)));
-            series
+            Ok(series.beside(peer))
         };
-        let series = lane_by_lane(worker, params.active_lanes, params.hosts_active, turn)?;
+        let turns = Turns {
+            active_lanes: params.active_lanes,
+            hosts: params.hosts_active,
+            noise: &layout.noise,
+        };
+        let series = turns.lane_by_lane(worker, turn)?;
         let operations = u64::from(params.lines) * u64::from(params.batches);
         Ok(Outcome {
-            operations: if series.is_some() { operations } else { 0 },
-            series: series.into_iter().collect(),
+            operations: operations * series.len() as u64,
+            series,
         })
     }
 
@@ -203,9 +210,8 @@ impl Workload for Primitive {
         repetitions: u32,
     ) -> Result<Verified, Mismatch> {
         let active = params.active_lanes;
-        layout
-            .tally
-            .demand(worker, active, "primitive", repetitions)
+        let answers = u64::from(repetitions) * params.hosts_active.turns(worker.pod());
+        layout.tally.demand(worker, active, "primitive", answers)
     }
 }
 

@@ -28,21 +28,17 @@ impl Tally {
         port.fetch_add(self.words.at(first + 1), u64::from(!right));
     }
 
-    /// Demands that this lane noted one answer a repetition, all of them right, if it is one of the
-    /// `active` lanes of its host, and none otherwise.
+    /// Demands that this lane noted `answers`, all of them right, if it is one of the `active`
+    /// lanes of its host, and none otherwise.
     pub(crate) fn demand<P: HostAtomics>(
         &self,
         worker: &Worker<'_, P>,
         active: u32,
         what: &str,
-        repetitions: u32,
+        answers: u64,
     ) -> Result<Verified, Mismatch> {
         let (port, seat) = (worker.port(), worker.seat());
-        let expected = if seat.lane < active {
-            u64::from(repetitions)
-        } else {
-            0
-        };
+        let expected = if seat.lane < active { answers } else { 0 };
         let first = seat.lane as usize * STRIDE;
         let noted = port.atomic_load(self.words.at(first));
         let wrong = port.atomic_load(self.words.at(first + 1));

@@ -24,12 +24,18 @@ use crate::region::Region;
 pub struct Host<'r> {
     region: &'r Region,
     id: u32,
-    pins: Pins,
-    clock: Clock,
+    seating: Mutex<Seating>,
     cpu: Cpu,
     deadline: Option<Duration>,
     counted: Mutex<Vec<Counted>>,
     coherence: Option<Coherence>,
+}
+
+/// Where lanes run, and by which clock.
+#[derive(Clone, Debug)]
+struct Seating {
+    pins: Pins,
+    clock: Clock,
 }
 
 impl<'r> Host<'r> {
@@ -39,8 +45,7 @@ impl<'r> Host<'r> {
         Self {
             region,
             id,
-            pins,
-            clock,
+            seating: Mutex::new(Seating { pins, clock }),
             cpu,
             deadline: None,
             counted: Mutex::default(),
@@ -70,12 +75,27 @@ impl<'r> Host<'r> {
 
     /// Whether lanes outnumber CPUs, for records.
     pub fn oversubscribed(&self) -> bool {
-        self.pins.oversubscribed
+        self.seating().pins.oversubscribed
     }
 
-    fn ending(&self) -> Ending {
+    /// Places lanes anew from the next run on: a host that was started apart learns only from the
+    /// others whether they share its machine.
+    pub fn place(&self, pins: Pins) {
+        self.seating().pins = pins;
+    }
+
+    /// Another word on what this host's readings are worth elsewhere, from the next run on.
+    pub fn set_clock(&self, clock: Clock) {
+        self.seating().clock = clock;
+    }
+
+    fn seating(&self) -> MutexGuard<'_, Seating> {
+        self.seating.lock().expect("nothing panics under it")
+    }
+
+    fn ending(&self, clock: Clock) -> Ending {
         let deadline = self.deadline.map(|limit| {
-            let ticks = limit.as_nanos() as f64 * self.clock.ticks_per_ns;
+            let ticks = limit.as_nanos() as f64 * clock.ticks_per_ns;
             let at = Ticks(instr::rdtscp().saturating_add(ticks as u64));
             Deadline {
                 at,
@@ -92,6 +112,7 @@ impl<'r> Host<'r> {
     fn lane<G: Program, W: Watch>(
         &self,
         common: &Common<'_>,
+        pins: &Pins,
         lane: u32,
         watch: &W,
         program: &G,
@@ -101,10 +122,10 @@ impl<'r> Host<'r> {
             lane,
         };
         let run = || {
-            if let Err(error) = pin(self.pins.cpus[lane as usize]) {
+            if let Err(error) = pin(pins.cpus[lane as usize]) {
                 panic!("{error}");
             }
-            let spin = Spin::new(self.pins.oversubscribed);
+            let spin = Spin::new(pins.oversubscribed);
             let mut counters = Counters::open();
             counters.start();
             let out = program.lane(seat, &NativePort::new(common, seat, watch, &spin));
@@ -156,8 +177,9 @@ impl Substrate for Host<'_> {
         program: &G,
     ) -> Vec<(Seat, G::Out)> {
         let lanes = setting.pod.lanes;
+        let Seating { pins, clock } = self.seating().clone();
         assert_eq!(
-            self.pins.cpus.len(),
+            pins.cpus.len(),
             lanes as usize,
             "lanes placed, and lanes of the pod"
         );
@@ -166,7 +188,7 @@ impl Substrate for Host<'_> {
         }
         self.counts().clear();
         let shared = HostMemory::zeroed(setting.host_bytes);
-        let ending = self.ending();
+        let ending = self.ending(clock);
         let common = Common {
             region: self.region,
             shared: &shared,
@@ -175,16 +197,16 @@ impl Substrate for Host<'_> {
             coherence: self
                 .coherence
                 .unwrap_or_else(|| implied(setting.discipline)),
-            clock: self.clock,
+            clock,
             cpu: self.cpu,
         };
-        let common = &common;
+        let (common, pins) = (&common, &pins);
         let _restored = Affinity::of_this_thread();
         let outcomes: Vec<Result<G::Out, String>> = thread::scope(|scope| {
             let others: Vec<_> = (1..lanes)
-                .map(|lane| scope.spawn(move || self.lane(common, lane, watch, program)))
+                .map(|lane| scope.spawn(move || self.lane(common, pins, lane, watch, program)))
                 .collect();
-            let first = self.lane(common, 0, watch, program);
+            let first = self.lane(common, pins, 0, watch, program);
             let joined = others.into_iter().map(|lane| {
                 lane.join()
                     .expect("panics of a lane are caught inside its thread")

@@ -50,5 +50,5 @@ pub use cpu::{Cpu, Feature, Unsupported};
 pub use host::Host;
 pub use numa::{nodes_of, own_node};
 pub use port::{NativePort, NativePrivate, NativeView};
-pub use region::{Device, Label, Placement, Region, RegionError, Request};
+pub use region::{Backing, Device, Label, Placement, Region, RegionError, Request, backing};
 pub use smaps::{Mapping, mapping_at};

@@ -2,6 +2,7 @@
 
 mod device;
 mod error;
+mod serial;
 mod sigbus;
 mod space;
 
@@ -14,6 +15,7 @@ use std::ptr;
 
 pub use device::{Device, Label};
 pub use error::RegionError;
+pub use serial::{Backing, backing};
 
 use device::Extent;
 use sigbus::Watched;

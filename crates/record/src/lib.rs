@@ -62,5 +62,8 @@ pub use directory::{Directory, Origin};
 pub use journal::WriteError;
 pub use manifest::{Build, Checksum, Manifest};
 pub use read::{ReadError, Results};
-pub use row::{About, CensusPerOp, Coherence, Device, Fences, Label, Row, SCHEMA, Stop, Substrate};
+pub use row::{
+    About, CensusPerOp, Coherence, Device, Fences, Label, Row, SCHEMA, StartBy, StartSkew, Stop,
+    Substrate,
+};
 pub use stats::{BadSamples, Summary};

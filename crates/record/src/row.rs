@@ -215,6 +215,39 @@ pub struct Row {
     /// The lane of `host`, where the lanes of a host measured each by itself.
     #[serde(default)]
     pub lane: Option<u32>,
+    /// What limits the meaning of the figures, in a sentence, where something that is known does.
+    #[serde(default)]
+    pub caveat: Option<String>,
+    /// How far apart lanes started repetitions; null where nobody could tell, as in a simulator,
+    /// where they start together.
+    #[serde(default)]
+    pub start: Option<StartSkew>,
+}
+
+/// How far apart the lanes of a pod started.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StartSkew {
+    /// Whether a barrier or a named time let them loose.
+    pub by: StartBy,
+    /// From the first lane's start to the last one's: the median over repetitions.
+    pub skew_p50_ns: f64,
+    /// The same, the longest.
+    pub skew_max_ns: f64,
+    /// How far a skew may be off, since lanes of several hosts have clocks of their own.
+    pub error_ns: f64,
+    /// Repetitions for which a lane came after the time that was named.
+    pub missed: u32,
+}
+
+/// What lets the lanes of a pod loose on a repetition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartBy {
+    /// Each goes on when it leaves a barrier.
+    #[default]
+    Barrier,
+    /// Each at a time that host 0 names, a moment after a barrier, by its own clock.
+    Window,
 }
 
 /// What a row is about, before anything is measured.
@@ -284,6 +317,8 @@ impl Row {
             trial: 0,
             counters: None,
             lane: None,
+            caveat: None,
+            start: None,
         }
     }
 }
@@ -363,7 +398,8 @@ pub(crate) mod tests {
         r#""lines_observed":1.0,"bytes_published":64.0,"bytes_observed":64.0,"#,
         r#""fences":{"store":0.0,"load":0.0,"full":2.0}},"verified":true,"answer":null,"#,
         r#""digest":"0","samples_at":0,"error":null,"peer":null,"reps":10,"#,
-        r#""stopped":"target","reason":null,"trial":0,"counters":null,"lane":null}"#,
+        r#""stopped":"target","reason":null,"trial":0,"counters":null,"lane":null,"#,
+        r#""caveat":null,"start":null}"#,
     );
 
     #[test]

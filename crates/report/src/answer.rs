@@ -5,11 +5,11 @@ use record::{Label, Results, Row};
 
 use crate::condition::{Condition, capital};
 use crate::figure::bandwidth::{self, by_lanes, loaded, unloaded};
-use crate::figure::coordination::{self, Entry, PLACES, Panel, Subject};
+use crate::figure::bounded::{self, Entry, PLACES, Panel, Subject};
 use crate::figure::curve::Curve;
 use crate::figure::latency::{self, by_working_set};
 use crate::figure::ruler::bytes;
-use crate::figure::{finding, primitive, visibility};
+use crate::figure::{finding, primitive, tier, visibility};
 use crate::law;
 use crate::phrase;
 
@@ -33,10 +33,17 @@ const STEPS: [(&str, &str); 8] = [
     ("Sharing", law::WORKLOAD),
 ];
 
-/// The answers, in the order of the question, and the steps that no row is about.
+/// Questions about one host: whether they were asked shows in the rows alone.
+const BESIDES: [(&str, &str); 2] = [
+    ("Tiering", tier::WORKLOAD),
+    ("What a sampler sees of huge pages", tier::SKEW),
+];
+
+/// The answers, in the order of the question, and the steps that no row is about. Results of
+/// tiering alone leave no step of the pod unanswered: nobody asked for one.
 pub(crate) fn answers(results: &Results) -> (Vec<Topic>, Vec<&'static str>) {
     let (mut topics, mut unanswered) = (Vec::new(), Vec::new());
-    for (step, workload) in STEPS {
+    for (step, workload) in STEPS.into_iter().chain(BESIDES) {
         let conditions = Condition::of_workload(results, workload);
         for of_label in conditions.chunk_by(|left, right| left.label == right.label) {
             topics.push(Topic {
@@ -45,9 +52,17 @@ pub(crate) fn answers(results: &Results) -> (Vec<Topic>, Vec<&'static str>) {
                 sentences: sentences(results, workload, of_label),
             });
         }
-        if conditions.is_empty() {
+        if conditions.is_empty() && STEPS.iter().any(|(asked, _)| *asked == step) {
             unanswered.push(step);
         }
+    }
+    let besides = |row: &Row| {
+        BESIDES
+            .iter()
+            .any(|(_, workload)| *workload == row.workload)
+    };
+    if !results.rows.is_empty() && results.rows.iter().all(besides) {
+        unanswered.clear();
     }
     (topics, unanswered)
 }
@@ -64,10 +79,15 @@ fn sentences(results: &Results, workload: &str, conditions: &[Condition<'_>]) ->
         bandwidth::WORKLOAD => rates(conditions),
         primitive::WORKLOAD => instructions(conditions),
         visibility::WORKLOAD => updates(conditions),
-        "lock" => compared(&coordination::LOCK, conditions),
-        "barrier" => compared(&coordination::BARRIERS, conditions),
-        "atomic" => compared(&coordination::ATOMIC, conditions),
+        "lock" => compared(&bounded::LOCK, conditions),
+        "barrier" => compared(&bounded::BARRIERS, conditions),
+        "atomic" => compared(&bounded::ATOMIC, conditions),
         law::WORKLOAD => laws().flat_map(|law| law.sentences()).collect(),
+        tier::WORKLOAD => tiers(conditions),
+        tier::SKEW => tier::skew_title(conditions)
+            .map(|title| format!("{title}."))
+            .into_iter()
+            .collect(),
         _ => medians(conditions),
     };
     if sentences.is_empty() {
@@ -191,7 +211,7 @@ fn updates(conditions: &[Condition<'_>]) -> Vec<String> {
 
 /// Every way in the setups that the figure shows too.
 fn compared(subject: &Subject, conditions: &[Condition<'_>]) -> Vec<String> {
-    let ordered = coordination::ordered(conditions.to_vec());
+    let ordered = bounded::ordered(conditions.to_vec());
     let mut sentences = Vec::new();
     for pod in ordered.chunk_by(|left, right| left.rows[0].pod == right.rows[0].pod) {
         for panel in subject.panels(pod) {
@@ -231,6 +251,42 @@ fn ways(panel: &Panel<'_>, place: usize, pod: &str) -> Option<String> {
             said.join("; ")
         )
     })
+}
+
+/// A policy's time on a workload, what the fast tier serves, and how far that is from the bounds.
+fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
+    let said = conditions.iter().filter_map(|one| {
+        let param = |name| one.param(name).unwrap_or_default();
+        let time = phrase::estimate(one.middle(tier::TIME)?);
+        let (policy, workload) = (param("policy"), param("workload"));
+        let (ratio, memory) = (param("ratio"), param("capacity_tier"));
+        let figures = [
+            ("normalized_performance", "of all-capacity's speed"),
+            ("fast_hit_ratio", "of misses served by the fast tier"),
+            ("oracle_gap_closed", "of the way to the best oracle"),
+            ("relative_time", "of the base's time"),
+            ("rss_bytes", "resident"),
+            ("migrated_bytes", "moved"),
+        ];
+        let figures = figures.iter().filter_map(|&(metric, name)| {
+            let row = one.middle(metric)?;
+            Some(format!("{} {name}", phrase::estimate(row)))
+        });
+        let said: Vec<String> = std::iter::once(time).chain(figures).collect();
+        Some(format!(
+            "{policy}, {workload} at {ratio} with {memory}: {}.",
+            said.join("; ")
+        ))
+    });
+    let mut sentences: Vec<String> = said.collect();
+    let rows = conditions.iter().flat_map(|one| &one.rows);
+    for caveat in rows.filter_map(|row| row.caveat.as_deref()) {
+        let sentence = format!("Caveat: {caveat}.");
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }
 
 /// For a workload without words of its own: every condition's medians.

@@ -146,18 +146,18 @@ impl Claim {
 
     fn untestable(&self, term: &Term) -> Evaluation<'_> {
         let params = serde_json::Value::Object(term.params.clone());
+        let made_by = match term.workload.as_str() {
+            "tier" => "dsmark tier claims --seeds 10",
+            kernel if KERNELS.contains(&kernel) => "dsmark run graph",
+            _ => "dsmark run claims",
+        };
         let reason = format!(
-            "no row of {} {} with {params} on pod {}{}; `dsmark run {}` makes it",
+            "no row of {} {} with {params} on pod {}{}; `{made_by}` makes it",
             term.workload,
             term.metric,
             self.pod,
             term.hosts
                 .map_or(String::new(), |hosts| format!(", hosts {hosts}")),
-            if KERNELS.contains(&term.workload.as_str()) {
-                "graph"
-            } else {
-                "claims"
-            },
         );
         Evaluation {
             claim: self,

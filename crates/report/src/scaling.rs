@@ -130,7 +130,7 @@ impl Scaling {
                 ns,
             })
         };
-        let speedups: Vec<Speedup> = several.filter_map(|row| speedup(row)).collect();
+        let speedups: Vec<Speedup> = several.filter_map(speedup).collect();
         let with = |cause: fn(&Speedup) -> f64| {
             let pairs = speedups.iter().map(|one| (cause(one), one.speedup));
             Correlation::of(&pairs.collect::<Vec<_>>())

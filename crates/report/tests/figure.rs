@@ -332,3 +332,37 @@ fn two_rows_of_one_name_are_told_apart_by_their_rounds() {
     assert_says(&texts, "clwb + clflush, 1 line, rounds 10, 300 ns");
     assert_says(&texts, "rounds 20");
 }
+
+/// A sweep of pairs on four hosts, of which host 3 has half the bandwidth beside anyone.
+fn pairs_run(hosts: u32) -> Results {
+    let params = json!({"op": "read", "hosts_active": "pairs"});
+    let of_pair = |host, peer, median| {
+        let mut row = row_of("bandwidth", params.clone(), "bandwidth_gb_per_s", "GB/s");
+        (row.hosts, row.host, row.peer) = (hosts, Some(host), peer);
+        measured(row, median, 0.1)
+    };
+    let mut rows = Vec::new();
+    for host in 0..hosts {
+        let median = if host == 3 { 10.0 } else { 20.0 };
+        let peers = (0..hosts).filter(|&peer| peer != host);
+        rows.extend(peers.map(|peer| of_pair(host, Some(peer), median)));
+    }
+    results(rows)
+}
+
+#[test]
+fn pairs_are_a_map_of_hosts() {
+    let drawn = draw_all("pairs", &pairs_run(4));
+    let texts = &drawn["hosts.svg"];
+    assert_says(
+        texts,
+        "up to a factor of 2.00: bandwidth_gb_per_s of bandwidth",
+    );
+    let cells = texts
+        .iter()
+        .filter(|text| text.text == "10.0" || text.text == "20.0");
+    assert_eq!(cells.count(), 4 * 3);
+    assert_says(texts, "host 3 with 0 10.0");
+    // Sixty-four hosts have no place for digits, and still a figure.
+    assert!(draw_all("pairs-64", &pairs_run(64)).contains_key("hosts.svg"));
+}

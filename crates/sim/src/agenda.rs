@@ -2,23 +2,28 @@
 
 use crate::timing::Time;
 
-/// When each lane goes on, as a tournament: the earliest lane, and the earliest rival of a lane,
-/// are found in as many steps as the tree is high.
+/// When each lane goes on: a heap, whose top is the lane whose turn it is.
 ///
-/// Lanes of one host fill one subtree, so that rivals of the same host are found without looking
-/// at the others.
+/// A lane gives way at its own turn only, so that nothing is ever taken out of the middle; and the
+/// top's earliest rival is one of the two below it.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// The earliest times below each pair of siblings: the children of node n are pair n, node 1
-    /// is the root, leaves follow from `leaves`.
-    pairs: Vec<[Time; 2]>,
-    leaves: usize,
-    /// Leaves of one host, as a power of two.
-    host_bits: u32,
-    /// The leaf of each lane.
-    leaf_of: Vec<u32>,
+    /// The children of entry n are entries 2 n + 1 and 2 n + 2. Behind the lanes there are as many
+    /// entries again that are later than any lane, so that all have children.
+    heap: Vec<Entry>,
+    /// The same by lane, so that those of one host are side by side; none for the lane whose turn
+    /// it is.
+    by_lane: Vec<Entry>,
     lanes: usize,
+    /// Bits of an entry that name the lane.
+    lane_bits: u32,
 }
+
+/// A time, and below it the lane: of two lanes at one time the lower goes first.
+type Entry = u64;
+
+/// Later than any lane.
+const NONE: Entry = Entry::MAX;
 
 /// A lane that has ended.
 pub(crate) const NEVER: Time = Time::MAX;
@@ -37,114 +42,141 @@ pub(crate) struct Next {
 impl Agenda {
     /// Every lane at time 0.
     pub(crate) fn new(hosts: usize, lanes: usize) -> Self {
-        let host_bits = lanes.next_power_of_two().ilog2();
-        let leaves = hosts.next_power_of_two() << host_bits;
-        let leaf = |lane: usize| leaves + ((lane / lanes) << host_bits) + lane % lanes;
-        let mut agenda = Self {
-            pairs: vec![[NEVER; 2]; leaves.max(2)],
-            leaves,
-            host_bits,
-            leaf_of: (0..hosts * lanes).map(|lane| leaf(lane) as u32).collect(),
+        let all = hosts * lanes;
+        let entries = 0..all as Entry;
+        let mut heap: Vec<Entry> = entries.clone().collect();
+        heap.resize(2 * all + 1, NONE);
+        Self {
+            heap,
+            by_lane: entries.collect(),
             lanes,
+            lane_bits: all.next_power_of_two().ilog2(),
+        }
+    }
+
+    /// The lane whose turn it is goes on at `time`.
+    #[inline]
+    pub(crate) fn put_off(&mut self, time: Time) {
+        let lane = self.lane_of(self.heap[0]);
+        let moved = if time == NEVER {
+            NONE
+        } else {
+            // With 4,096 lanes that is an hour and a quarter of simulated time.
+            assert!(
+                time < NONE >> self.lane_bits,
+                "a run is too long: {time} ps"
+            );
+            (time << self.lane_bits) | lane as Entry
         };
-        for lane in 0..hosts * lanes {
-            agenda.set(lane, 0);
+        self.by_lane[lane] = moved;
+        let mut hole = 0;
+        while let Some(&[left, right]) = self.heap[2 * hole + 1..].first_chunk()
+            && left.min(right) < moved
+        {
+            self.heap[hole] = left.min(right);
+            hole = 2 * hole + 1 + usize::from(right < left);
         }
-        agenda
+        self.heap[hole] = moved;
     }
 
-    /// Puts a lane at `time`.
+    /// The earliest lane, the lowest of several; none if all have ended. It has the turn until it
+    /// is put off.
     #[inline]
-    pub(crate) fn set(&mut self, lane: usize, time: Time) {
-        let mut node = self.leaf_of[lane] as usize;
-        let mut time = time;
-        // Up to the root without a look whether anything changes there: nobody could predict it.
-        while node > 0 {
-            let pair = &mut self.pairs[node / 2];
-            pair[node % 2] = time;
-            time = pair[0].min(pair[1]);
-            node /= 2;
-        }
-    }
-
-    /// The earliest lane, the lowest of several; none if all have ended. On the way down from the
-    /// root, whoever is not chosen is a rival.
-    #[inline]
-    pub(crate) fn next(&self) -> Option<Next> {
-        let time = self.pairs[0][1];
-        if time == NEVER {
+    pub(crate) fn next(&mut self) -> Option<Next> {
+        let top = self.heap[0];
+        if top == NONE {
             return None;
         }
-        let (mut node, mut pod) = (1, NEVER);
-        while node < self.leaves >> self.host_bits {
-            node = self.descend(node, time, &mut pod);
-        }
-        let mut host = NEVER;
-        while node < self.leaves {
-            node = self.descend(node, time, &mut host);
-        }
-        let leaf = node - self.leaves;
-        let own = leaf & ((1 << self.host_bits) - 1);
+        let lane = self.lane_of(top);
+        self.by_lane[lane] = NONE;
         Some(Next {
-            lane: (leaf >> self.host_bits) * self.lanes + own,
-            time,
-            host,
-            pod: pod.min(host),
+            lane,
+            time: top >> self.lane_bits,
+            host: self.limit(lane, self.earliest_in_host(lane)),
+            pod: self.limit(lane, self.heap[1].min(self.heap[2])),
         })
     }
 
-    /// The child of `node` that is at `time`; the other one limits it.
     #[inline(always)]
-    fn descend(&self, node: usize, time: Time, limit: &mut Time) -> usize {
-        let pair = &self.pairs[node];
-        let right = usize::from(pair[0] != time);
-        // Of two lanes at one time the lower goes first, so a higher rival leaves room for it.
-        let rival = pair[1 - right].saturating_add(1 - right as Time);
-        *limit = (*limit).min(rival);
-        2 * node + right
+    fn lane_of(&self, entry: Entry) -> usize {
+        (entry & ((1 << self.lane_bits) - 1)) as usize
+    }
+
+    /// The earliest of the lane's host but for the lane whose turn it is.
+    #[inline(always)]
+    fn earliest_in_host(&self, lane: usize) -> Entry {
+        if self.lanes == 1 {
+            return NONE;
+        }
+        let first = lane / self.lanes * self.lanes;
+        let host = &self.by_lane[first..first + self.lanes];
+        host.iter()
+            .fold(NONE, |earliest, &entry| earliest.min(entry))
+    }
+
+    /// Before which a lane goes first against a rival: a higher one at the same time leaves room
+    /// for it.
+    #[inline(always)]
+    fn limit(&self, lane: usize, rival: Entry) -> Time {
+        if rival == NONE {
+            return NEVER;
+        }
+        (rival >> self.lane_bits) + Time::from(lane < self.lane_of(rival))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// What `next` says of these times.
+    fn next(lanes: usize, times: &[Time]) -> Option<Next> {
+        let mut agenda = Agenda::new(times.len() / lanes, lanes);
+        for _ in times {
+            let lane = agenda.next().expect("not all have been put off").lane;
+            agenda.put_off(times[lane]);
+        }
+        agenda.next()
+    }
 
     #[test]
     fn the_earliest_lane_is_found_and_ties_go_to_the_lower() {
-        let mut agenda = Agenda::new(3, 2);
-        assert_eq!(
-            agenda.next().map(|next| (next.lane, next.time)),
-            Some((0, 0))
-        );
-        for (lane, time) in [(0, 50), (1, 20), (2, 20), (3, 40), (4, 90), (5, NEVER)] {
-            agenda.set(lane, time);
-        }
+        let at = |lane, time, host, pod| Next {
+            lane,
+            time,
+            host,
+            pod,
+        };
         // Lane 1 may go on at 20, its tie with lane 2 included.
-        let next = Next {
-            lane: 1,
-            time: 20,
-            host: 50,
-            pod: 21,
-        };
-        assert_eq!(agenda.next(), Some(next));
+        let found = next(2, &[50, 20, 20, 40, 90, NEVER]);
+        assert_eq!(found, Some(at(1, 20, 50, 21)));
         // Lane 2 may not go on at 60, where the lower lane 1 is: ties are the lower's.
-        agenda.set(1, 60);
-        agenda.set(0, 60);
-        let next = Next {
-            lane: 2,
-            time: 20,
-            host: 41,
-            pod: 41,
-        };
-        assert_eq!(agenda.next(), Some(next));
-        for lane in 0..4 {
-            agenda.set(lane, NEVER);
+        let found = next(3, &[61, 60, 20, 90, 70, NEVER]);
+        assert_eq!(found, Some(at(2, 20, 60, 60)));
+        let found = next(2, &[NEVER, NEVER, NEVER, NEVER, 7, NEVER]);
+        assert_eq!(found, Some(at(4, 7, NEVER, NEVER)));
+        assert_eq!(next(1, &[NEVER; 3]), None);
+        assert_eq!(next(1, &[5]), Some(at(0, 5, NEVER, NEVER)));
+    }
+
+    proptest! {
+        #[test]
+        fn turns_are_in_order(
+            delays in prop::collection::vec(0u64..50, 1..300),
+            lanes in 1usize..7,
+        ) {
+            let mut agenda = Agenda::new(5, lanes);
+            let mut times = vec![0; 5 * lanes];
+            for delay in delays {
+                let next = agenda.next().expect("nobody ends here");
+                let earliest = (0..times.len()).min_by_key(|&lane| (times[lane], lane));
+                prop_assert_eq!(Some(next.lane), earliest);
+                prop_assert_eq!(next.time, times[next.lane]);
+                times[next.lane] += delay;
+                agenda.put_off(times[next.lane]);
+            }
         }
-        assert_eq!(
-            agenda.next().map(|next| (next.lane, next.host)),
-            Some((4, NEVER))
-        );
-        agenda.set(4, NEVER);
-        assert_eq!(agenda.next(), None);
     }
 }

@@ -1,8 +1,9 @@
 //! One lane: its clock, what it has in flight, its private caches.
 
 use fabric::SplitMix64;
-use model::Content;
+use model::{Content, WriteMode};
 
+use crate::ops::Ops;
 use crate::pod::PodFile;
 use crate::stream::Streams;
 use crate::tags::Tags;
@@ -13,6 +14,8 @@ use crate::timing::{Time, Timing};
 pub(crate) struct Window {
     until: Box<[Time]>,
     next: usize,
+    /// When all of them are free.
+    free: Time,
 }
 
 impl Window {
@@ -20,19 +23,27 @@ impl Window {
         Self {
             until: vec![0; slots].into(),
             next: 0,
+            free: 0,
         }
     }
 
-    /// When something that could start at `at` gets a slot.
+    /// When something that could start at `at` gets a slot. A lane asks at its clock, which never
+    /// goes back.
     #[inline(always)]
-    pub(crate) fn admit(&self, at: Time) -> Time {
-        at.max(self.until[self.next])
+    pub(crate) fn admit(&mut self, at: Time) -> Time {
+        if self.free > at {
+            return at.max(self.until[self.next]);
+        }
+        // None is in use, so any may be the next: the first one is still in this machine's cache.
+        self.next = 0;
+        at
     }
 
     /// Takes the slot until `until`.
     #[inline(always)]
     pub(crate) fn occupy(&mut self, until: Time) {
         self.until[self.next] = until;
+        self.free = self.free.max(until);
         self.next += 1;
         if self.next == self.until.len() {
             self.next = 0;
@@ -69,26 +80,41 @@ const LONGEST_BATCH: usize = 64;
 
 /// Lines that this lane flushed clean: the addresses of their loads were known before the fence, so
 /// those loads overlap.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Batch {
-    flushed: Vec<u32>,
-    fenced: Vec<u32>,
+    /// Those before the last fence, then those since.
+    lines: [u32; 2 * LONGEST_BATCH],
+    fenced: u8,
+    flushed: u8,
 }
 
 impl Batch {
+    const EMPTY: Self = Self {
+        lines: [0; 2 * LONGEST_BATCH],
+        fenced: 0,
+        flushed: 0,
+    };
+
+    #[inline(always)]
     pub(crate) fn flush(&mut self, line: u32) {
-        if self.flushed.len() < LONGEST_BATCH {
-            self.flushed.push(line);
+        if usize::from(self.flushed) < LONGEST_BATCH {
+            self.lines[usize::from(self.fenced + self.flushed) % (2 * LONGEST_BATCH)] = line;
+            self.flushed += 1;
         }
     }
 
+    #[inline(always)]
     pub(crate) fn fence(&mut self) {
-        std::mem::swap(&mut self.flushed, &mut self.fenced);
-        self.flushed.clear();
+        if self.fenced != 0 && self.flushed != 0 {
+            let (from, count) = (usize::from(self.fenced), usize::from(self.flushed));
+            self.lines.copy_within(from..from + count, 0);
+        }
+        self.fenced = std::mem::take(&mut self.flushed);
     }
 
+    #[inline(always)]
     pub(crate) fn holds(&self, line: u32) -> bool {
-        self.fenced.contains(&line)
+        self.lines[..usize::from(self.fenced)].contains(&line)
     }
 }
 
@@ -99,6 +125,7 @@ impl Batch {
 /// for yet has been looked up at the device, while the lane goes on at the time of its issue.
 #[derive(Debug)]
 pub(crate) struct Lane {
+    pub id: usize,
     pub host: usize,
     /// The bit of its host among the holders of a line.
     pub bit: u64,
@@ -121,7 +148,7 @@ pub(crate) struct Lane {
     pub last_nt: Time,
     /// When the last of its writes that a fence waits for arrives at the device.
     pub last_arrival: Time,
-    /// The same by device, where fences keep order and do not wait.
+    /// The same by device, where fences keep order and do not wait; empty elsewhere.
     pub posted_arrivals: Box<[Time]>,
     /// Writes sent, to tell those of one moment apart.
     pub sent: u64,
@@ -137,12 +164,16 @@ pub(crate) struct Lane {
     pub random: SplitMix64,
     pub private_end: u32,
     pub pauses: u64,
+    pub ops: Ops,
 }
 
 impl Lane {
-    pub(crate) fn new(host: usize, lane: u64, pod: &PodFile, timing: &Timing, seed: u64) -> Self {
+    pub(crate) fn new(id: usize, host: usize, pod: &PodFile, timing: &Timing, seed: u64) -> Self {
+        let waits = timing.writes == WriteMode::Synchronous;
+        let posted = if waits { 0 } else { timing.devices as usize };
         let tags = |level: usize| Tags::new(pod.cache[level].size_bytes, pod.cache[level].ways);
         Self {
+            id,
             host,
             bit: 1 << host,
             clock: 0,
@@ -156,19 +187,21 @@ impl Lane {
             last_flush: 0,
             last_nt: 0,
             last_arrival: 0,
-            posted_arrivals: vec![0; timing.devices as usize].into(),
+            posted_arrivals: vec![0; posted].into(),
             sent: 0,
             misses: Window::new(timing.misses),
             stores: Window::new(timing.store_buffer),
             l1: tags(0),
             l2: tags(1),
             streams: Streams::new(timing.stream_distance),
-            batch: Batch::default(),
+            batch: Batch::EMPTY,
             combining: Vec::new(),
             host_lines: [(u32::MAX, 0); 16],
-            random: SplitMix64::of_lane(seed, lane),
+            // The lane that is nobody's has the greatest number there is: none comes after it.
+            random: SplitMix64::of_lane(seed, (id as u64).min(u64::MAX - 1)),
             private_end: 0,
             pauses: 0,
+            ops: Ops::new(),
         }
     }
 
@@ -182,8 +215,9 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn await_arrival(&mut self, device: usize, arrival: Time) {
         self.last_arrival = self.last_arrival.max(arrival);
-        let posted = &mut self.posted_arrivals[device];
-        *posted = (*posted).max(arrival);
+        if let Some(posted) = self.posted_arrivals.get_mut(device) {
+            *posted = (*posted).max(arrival);
+        }
     }
 
     /// A store drains at `done`, behind those before it.

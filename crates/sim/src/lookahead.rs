@@ -28,16 +28,16 @@ impl World {
     /// Lets the lane whose turn it is go on with hits, as far as the other lanes of its host allow;
     /// false if it is not for lack of time that `line` was no hit, or if there is no more.
     #[inline(always)]
-    pub(crate) fn look_ahead(&mut self, id: usize, line: u32) -> bool {
-        let lane = &self.lanes[id];
+    pub(crate) fn look_ahead(&mut self, line: u32) -> bool {
+        let lane = &self.me;
         let late = self.lookahead != 0 && self.run_ahead && lane.turn() >= self.until.hits;
-        late && lane.l1.holds(line) && self.extend_hits(id)
+        late && lane.l1.holds(line) && self.extend_hits()
     }
 
-    fn extend_hits(&mut self, id: usize) -> bool {
-        let before = self.until.hits;
+    fn extend_hits(&mut self) -> bool {
+        let (id, before) = (self.me.id, self.until.hits);
         let mut until = NEVER;
-        for other in self.lanes_of(self.lanes[id].host) {
+        for other in self.lanes_of(self.me.host) {
             if other != id {
                 // Of two lanes at one time the lower goes first.
                 let tie = Time::from(id < other);
@@ -55,54 +55,56 @@ impl World {
 
     /// When the next operation of a lane takes effect at the others, if it takes a line from them.
     #[inline]
-    pub(crate) fn takes_effect(&self, id: usize) -> Time {
-        let lane = &self.lanes[id];
+    pub(crate) fn takes_effect(&self) -> Time {
+        let lane = &self.me;
         (lane.clock + self.lookahead).max(lane.floor)
     }
 
     /// When an operation on `line` that changes or drops it takes effect: none at once, if no other
     /// lane of the host holds the line, nor any that this lane still has to write out.
     #[inline(always)]
-    pub(crate) fn claim(&self, id: usize, line: u32) -> Option<Time> {
+    pub(crate) fn claim(&self, line: u32) -> Option<Time> {
         if self.lookahead == 0 {
             return None;
         }
-        let taken = self.held_by_another(id, line) || self.writes_out_held(id);
-        taken.then(|| self.takes_effect(id))
+        let taken = self.held_by_another(line) || self.writes_out_held();
+        taken.then(|| self.takes_effect())
     }
 
     /// As [`claim`](Self::claim), for a load, which takes only what another lane has written, and
     /// for a fence, which takes nothing itself.
     #[inline(always)]
-    pub(crate) fn claim_by_reading(&self, id: usize, line: Option<u32>) -> Option<Time> {
+    pub(crate) fn claim_by_reading(&self, line: Option<u32>) -> Option<Time> {
         if self.lookahead == 0 {
             return None;
         }
-        let written = line.is_some_and(|line| self.written_by_another(id, line));
-        (written || self.writes_out_held(id)).then(|| self.takes_effect(id))
+        let written = line.is_some_and(|line| self.written_by_another(line));
+        (written || self.writes_out_held()).then(|| self.takes_effect())
     }
 
     /// When a line of a lane's own memory may come in, if it drives out another line of the host.
-    pub(crate) fn claim_by_filling(&self, id: usize, line: u32) -> Option<Time> {
-        let drives_out = || self.hosts[self.lanes[id].host].shared.is_full_for(line);
-        (self.lookahead != 0 && drives_out()).then(|| self.takes_effect(id))
+    pub(crate) fn claim_by_filling(&self, line: u32) -> Option<Time> {
+        let drives_out = || self.hosts[self.me.host].shared.is_full_for(line);
+        (self.lookahead != 0 && drives_out()).then(|| self.takes_effect())
     }
 
     /// What is combined for a line leaves around the cache, and drops a copy that came meanwhile.
     #[inline(always)]
-    fn writes_out_held(&self, id: usize) -> bool {
-        let mut entries = self.lanes[id].combining.iter();
-        entries.any(|entry| self.held_by_another(id, entry.line))
+    fn writes_out_held(&self) -> bool {
+        let mut entries = self.me.combining.iter();
+        entries.any(|entry| self.held_by_another(entry.line))
     }
 
-    fn written_by_another(&self, id: usize, line: u32) -> bool {
-        let own = self.hosts[self.lanes[id].host].own.get(line);
-        own.is_some_and(|own| own.cached.is_some() && own.owner != SHARED && own.owner != id as u32)
+    fn written_by_another(&self, line: u32) -> bool {
+        let own = self.hosts[self.me.host].own.get(line);
+        own.is_some_and(|own| {
+            own.cached.is_some() && own.owner != SHARED && own.owner != self.me.id as u32
+        })
     }
 
     /// Whether another lane of the host may hit the line.
-    fn held_by_another(&self, id: usize, line: u32) -> bool {
-        let host = self.lanes[id].host;
+    fn held_by_another(&self, line: u32) -> bool {
+        let (host, id) = (self.me.host, self.me.id);
         if !self.has_copy(host, line) {
             return false;
         }

@@ -10,6 +10,7 @@ use fabric::{
 use model::Access;
 
 use crate::lane::Done;
+use crate::ops::Op;
 use crate::read::Use;
 use crate::record::Kind;
 use crate::verbs::Verbs;
@@ -39,7 +40,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
     #[inline(always)]
     fn load_word<T: Word>(&self, at: Ptr<T>, how: Use) -> T {
         let access = Access::of(at);
-        let served = self.world().load_first_level(self.verbs.id, access, how);
+        let served = self.world().load_first_level(access, how);
         T::from_bits(served.unwrap_or_else(|| self.verbs.load_slowly(access, how)))
     }
 
@@ -53,18 +54,17 @@ impl<'y, W: Watch> SimPort<'y, W> {
         if locked {
             self.verbs.fence(Fence::Full);
         }
-        let mut world = self.world();
-        world.settle(self.verbs.id);
+        let mut world = self.verbs.done();
+        world.settle();
         if locked {
             let cost = world.timing.atomic;
-            let at = world.lanes[self.verbs.id].clock + cost;
-            world.wait(self.verbs.id, Done { at, queued: 0 }, Kind::Local);
+            let at = world.me.clock + cost;
+            world.wait(Done { at, queued: 0 }, Kind::Local);
         }
-        let now = world.lanes[self.verbs.id].turn();
-        let mut world = self.verbs.reach(world, now);
+        let mut world = self.verbs.perform(world, Op::Turn);
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
-            Cell::Host(word) => world.host_word(self.verbs.id, word.offset(), T::BYTES, change),
+            Cell::Host(word) => world.host_word(word.offset(), T::BYTES, change),
             Cell::Pool(word) => self.atomic_in_pool(world, Access::of(word), change),
         };
         T::from_bits(bits)
@@ -82,27 +82,32 @@ impl<'y, W: Watch> SimPort<'y, W> {
              its own on its own copy; use a lock or an atomic of crate sync",
             at.offset()
         );
-        let (mut world, done) = self.verbs.own_line(world, at.line());
-        let before = world.owned(self.verbs.id, at).content.get(at);
+        let line = world.check_line(at.line().0);
+        let mut world = self.verbs.perform(world, Op::Own(line));
+        let done = world.me.ops.owned;
+        let before = world.owned(at).content.get(at);
         if let Some(after) = change(before) {
-            world.owned(self.verbs.id, at).store(at, after);
-            world.progress = world.progress.max(world.lanes[self.verbs.id].turn());
+            world.owned(at).store(at, after);
+            world.progress = world.progress.max(world.me.turn());
         }
-        world.wait(self.verbs.id, done, Kind::Observe);
-        self.verbs.prefetch(world);
+        world.wait(done, Kind::Observe);
+        drop(self.verbs.perform(world, Op::Prefetch));
         before
     }
 
+    fn look(&self) -> Result<(), Gone> {
+        let bare = SimPort::new(self.verbs, &NoWatch, self.seat);
+        self.watch.look(self.seat, &bare)
+    }
+
     fn check_stall(&self) -> Result<(), Gone> {
-        let world = self.world();
+        let world = self.verbs.done();
         if world.down {
             return Err(Gone::Teardown {
                 why: "another lane failed",
             });
         }
-        let waited = world.lanes[self.verbs.id]
-            .turn()
-            .saturating_sub(world.progress);
+        let waited = world.me.turn().saturating_sub(world.progress);
         if waited > world.stall_limit {
             return Err(Gone::Deadline {
                 after_ms: world.stall_limit / 1_000_000_000,
@@ -177,18 +182,21 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     fn pause(&self) -> Result<(), Gone> {
         self.check_stall()?;
-        let look = self.verbs.pause(PAUSES_A_LOOK);
-        if look {
-            let bare = SimPort::new(self.verbs, &NoWatch, self.seat);
-            self.watch.look(self.seat, &bare)?;
+        if self.verbs.pause(PAUSES_A_LOOK) {
+            self.look()?;
         }
         Ok(())
     }
 
+    /// Takes no simulated time.
+    fn check_in(&self) -> Result<(), Gone> {
+        self.look()
+    }
+
     fn now(&self) -> Ticks {
-        let mut world = self.world();
-        world.settle(self.verbs.id);
-        let now = world.lanes[self.verbs.id].clock;
+        let mut world = self.verbs.done();
+        world.settle();
+        let now = world.me.clock;
         if let Some(recorder) = &mut world.recorder {
             recorder.reading(self.verbs.id, now);
         }
@@ -196,18 +204,19 @@ impl<W: Watch> Port for SimPort<'_, W> {
     }
 
     fn clock(&self) -> Clock {
+        // What a lane does to a line takes effect in its host's other lanes one transfer between
+        // caches after it began: by so much a lane may seem to know something before it happened.
+        let error_ns = self.world().lookahead as f64 / 1e3;
         Clock {
             ticks_per_ns: 1e3,
             read_overhead: Ticks(0),
-            across_hosts: Across::Comparable { error_ns: 0.0 },
+            across_hosts: Across::Comparable { error_ns },
         }
     }
 
     #[inline(always)]
     fn work(&self, cycles: u32) {
-        let mut world = self.world();
-        let time = u64::from(cycles) * world.timing.cycle;
-        world.lanes[self.verbs.id].clock += time;
+        self.verbs.issue(Op::Work(cycles));
     }
 
     /// As the generic one, but the loads overlap: their addresses do not depend on each other.
@@ -258,7 +267,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
         let bytes = (len * T::BYTES) as u64;
         SimPrivate {
             port: self,
-            first: self.world().private_lines(self.verbs.id, bytes),
+            first: self.world().private_lines(bytes),
             words: vec![fill; len],
         }
     }
@@ -341,8 +350,10 @@ impl<W: Watch, T: Word> SimPrivate<'_, '_, W, T> {
     #[inline(always)]
     fn charge(&self, index: usize, how: Use) {
         let line = self.line(index);
-        let id = self.port.verbs.id;
-        let served = self.port.world().private_first_level(id, line, how);
+        let mut world = self.port.world();
+        let idle = world.me.ops.is_empty();
+        let served = idle && world.private_first_level(line, how);
+        drop(world);
         if !served {
             self.port.verbs.private_access(line, how);
         }
@@ -368,8 +379,7 @@ impl<W: Watch, T: Word> Private<T> for SimPrivate<'_, '_, W, T> {
 
     fn flush(&self, index: usize, _: Flush) {
         let line = self.line(index);
-        let verbs = &self.port.verbs;
-        verbs.my_turn().private_flush(verbs.id, line);
+        self.port.verbs.issue(Op::PrivateFlush(line));
     }
 
     /// Each hop waits for the load before it.

@@ -29,10 +29,10 @@ pub(crate) enum Begun {
 impl World {
     /// Serves a load from the lane's first level, if it is there and nobody may interfere.
     #[inline(always)]
-    pub(crate) fn load_first_level(&mut self, id: usize, at: Access, how: Use) -> Option<u64> {
+    pub(crate) fn load_first_level(&mut self, at: Access, how: Use) -> Option<u64> {
         // No cache holds a line beyond any region: the slow path refuses it.
         let line = u32::try_from(at.line().0).ok()?;
-        let lane = &mut self.lanes[id];
+        let lane = &mut self.me;
         if lane.turn() >= self.until.hits || !lane.combining.is_empty() || !lane.l1.touch(line) {
             return None;
         }
@@ -40,7 +40,7 @@ impl World {
         let (holders, content) = self.region.look(line);
         let content = if holders.own & bit != 0 {
             let own = self.hosts[lane.host].own.get(line)?;
-            if own.owner != id as u32 && own.owner != SHARED {
+            if own.owner != lane.id as u32 && own.owner != SHARED {
                 return None;
             }
             &own.cached.as_ref()?.content
@@ -50,39 +50,39 @@ impl World {
             return None;
         };
         let bits = content.get(at);
-        self.charge_hit(id, self.timing.levels[0], how);
+        self.charge_hit(self.timing.levels[0], how);
         Some(bits)
     }
 
     /// A hit of a level with this latency.
     #[inline(always)]
-    pub(crate) fn charge_hit(&mut self, id: usize, latency: Time, how: Use) {
+    pub(crate) fn charge_hit(&mut self, latency: Time, how: Use) {
         if how == Use::Chained {
-            if self.lanes[id].ready.at > self.lanes[id].clock {
-                self.settle(id);
+            if self.me.ready.at > self.me.clock {
+                self.settle();
             }
-            self.lanes[id].clock += latency;
+            self.me.clock += latency;
             return;
         }
         // Two loads a cycle; a slower level takes one of the slots for misses.
         let issue = self.timing.cycle / 2;
         if latency <= self.timing.levels[0] {
-            self.lanes[id].clock += issue;
+            self.me.clock += issue;
             return;
         }
-        self.overlap(id, latency, 0);
+        self.overlap(latency, 0);
     }
 
     /// Something that takes `latency`, that other loads overlap with.
-    pub(crate) fn overlap(&mut self, id: usize, latency: Time, not_before: Time) {
+    pub(crate) fn overlap(&mut self, latency: Time, not_before: Time) {
         let issue = self.timing.cycle / 2;
-        let lane = &self.lanes[id];
+        let lane = &mut self.me;
         let start = Done {
             at: lane.misses.admit(lane.clock),
             queued: 0,
         };
-        self.wait(id, start, Kind::Observe);
-        let lane = &mut self.lanes[id];
+        self.wait(start, Kind::Observe);
+        let lane = &mut self.me;
         let at = (lane.clock + latency).max(not_before);
         lane.misses.occupy(at);
         lane.ready.later(Done { at, queued: 0 });
@@ -90,30 +90,30 @@ impl World {
     }
 
     /// Begins a load at this lane's turn.
-    pub(crate) fn begin_load(&mut self, id: usize, at: Access, how: Use) -> Begun {
-        let line = self.check_line(at.line().0);
-        self.write_out_combined(id, line);
-        let host = self.lanes[id].host;
+    pub(crate) fn begin_load(&mut self, at: Access, how: Use) -> Begun {
+        let line = at.line().0 as u32;
+        self.write_out_combined(line);
+        let host = self.me.host;
         let Some(content) = self.copy(host, line) else {
-            return Begun::Miss(self.begin_miss(id, line, how));
+            return Begun::Miss(self.begin_miss(line, how));
         };
         let bits = content.get(at);
-        let level = self.nearest_level(id, line);
-        let latency = level.max(self.share_own(id, line));
-        self.charge_hit(id, latency, how);
+        let level = self.nearest_level(line);
+        let latency = level.max(self.share_own(line));
+        self.charge_hit(latency, how);
         if level > self.timing.levels[0]
-            && let Some(ready) = self.lanes[id].streams.arrival(line)
+            && let Some(ready) = self.me.streams.arrival(line)
         {
-            self.await_fill(id, ready, how);
+            self.await_fill(ready, how);
         }
         Begun::Hit(bits)
     }
 
     /// Another lane of this host wrote the line last: it comes from that lane's cache.
-    fn share_own(&mut self, id: usize, line: u32) -> Time {
-        let host = self.lanes[id].host;
+    fn share_own(&mut self, line: u32) -> Time {
+        let (host, id) = (self.me.host, self.me.id as u32);
         let own = self.hosts[host].own.get_mut(line);
-        match own.filter(|own| own.owner != SHARED && own.owner != id as u32) {
+        match own.filter(|own| own.owner != SHARED && own.owner != id) {
             None => 0,
             Some(own) => {
                 own.owner = SHARED;
@@ -123,52 +123,46 @@ impl World {
     }
 
     /// A line that was fetched ahead may still be on its way.
-    fn await_fill(&mut self, id: usize, ready: Time, how: Use) {
+    fn await_fill(&mut self, ready: Time, how: Use) {
         let ready = Done {
             at: ready,
             queued: 0,
         };
         if how == Use::Chained {
-            self.wait(id, ready, Kind::Observe);
-        } else if ready.at > self.lanes[id].clock {
-            self.overlap(id, 0, ready.at);
+            self.wait(ready, Kind::Observe);
+        } else if ready.at > self.me.clock {
+            self.overlap(0, ready.at);
         }
     }
 
     #[inline]
-    fn begin_miss(&mut self, id: usize, line: u32, how: Use) -> Time {
-        if how == Use::Chained && !self.lanes[id].batch.holds(line) {
-            self.settle(id);
+    fn begin_miss(&mut self, line: u32, how: Use) -> Time {
+        if how == Use::Chained && !self.me.batch.holds(line) {
+            self.settle();
         }
-        self.issue_miss(id)
+        self.issue_miss()
     }
 
     /// Sends a request as soon as a slot for it is free; returns when it is at the device.
     #[inline]
-    pub(crate) fn issue_miss(&mut self, id: usize) -> Time {
-        let at = self.lanes[id].misses.admit(self.lanes[id].clock);
-        self.wait(id, Done { at, queued: 0 }, Kind::Observe);
-        let lane = &self.lanes[id];
+    pub(crate) fn issue_miss(&mut self) -> Time {
+        let at = self.me.misses.admit(self.me.clock);
+        self.wait(Done { at, queued: 0 }, Kind::Observe);
+        let lane = &self.me;
         (lane.clock + self.timing.request).max(lane.floor)
     }
 
     /// The request of a load is at the device. An error is the time to come back at: a write of
     /// this host's own is in the way.
-    pub(crate) fn end_load(
-        &mut self,
-        id: usize,
-        at: Access,
-        how: Use,
-        arrival: Time,
-    ) -> Result<u64, Time> {
+    pub(crate) fn end_load(&mut self, at: Access, how: Use, arrival: Time) -> Result<u64, Time> {
         let line = at.line().0 as u32;
-        let host = self.lanes[id].host;
+        let host = self.me.host;
         if let Some(until) = self.own_write_in_the_way(host, line) {
             return Err(until);
         }
-        let done = self.fetch(id, line, arrival);
+        let done = self.fetch(line, arrival);
         let bits = self.copy(host, line).map(|content| content.get(at));
-        let lane = &mut self.lanes[id];
+        let lane = &mut self.me;
         lane.l1.insert(line);
         lane.l2.insert(line);
         lane.streams.access(line, lane.clock);
@@ -181,11 +175,11 @@ impl World {
             if lane.batch.holds(line) {
                 lane.clock += self.timing.cycle;
             } else {
-                self.settle(id);
+                self.settle();
             }
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.looked(id, line, arrival, done.at);
+            recorder.looked(self.me.id, line, arrival, done.at);
         }
         Ok(bits.expect("the line was fetched just above"))
     }
@@ -193,8 +187,8 @@ impl World {
     /// Reads a line at the device for a host without a copy; returns when it is there. Another lane
     /// of the host may have brought it meanwhile: then that copy stays, being what they all see.
     #[inline]
-    pub(crate) fn fetch(&mut self, id: usize, line: u32, arrival: Time) -> Done {
-        let (host, bit) = (self.lanes[id].host, self.lanes[id].bit);
+    pub(crate) fn fetch(&mut self, line: u32, arrival: Time) -> Done {
+        let (host, bit) = (self.me.host, self.me.bit);
         let recalled = self.look_up(host, line, arrival);
         let holders = self.region.holders_mut(line);
         let unread = holders.unread & bit != 0;
@@ -204,49 +198,49 @@ impl World {
             holders.mirror |= bit;
             holders.unread &= !bit;
         }
-        let done = self.device_read(id, line, arrival, unread, recalled);
+        let done = self.device_read(line, arrival, unread, recalled);
         if absent {
-            self.keep(id, line);
+            self.keep(line);
         }
         if self.timing.adjacent_line {
-            self.fetch_ahead(id, line ^ 1, arrival);
+            self.fetch_ahead(line ^ 1, arrival);
         }
         done
     }
 
     /// Brings a line in that nobody asked for, if nothing speaks against it.
-    fn fetch_ahead(&mut self, id: usize, line: u32, arrival: Time) {
-        let lane = &self.lanes[id];
+    fn fetch_ahead(&mut self, line: u32, arrival: Time) {
+        let lane = &self.me;
         let bit = lane.bit;
         let holders = self.region.holders(line);
         if line >= self.region_lines || (holders.mirror | holders.own) & bit != 0 {
             return;
         }
         let unread = holders.unread & bit != 0;
-        let recalled = self.look_up(self.lanes[id].host, line, arrival);
-        let done = self.device_read(id, line, arrival, unread, recalled);
+        let recalled = self.look_up(self.me.host, line, arrival);
+        let done = self.device_read(line, arrival, unread, recalled);
         let holders = self.region.holders_mut(line);
         holders.mirror |= bit;
         holders.unread &= !bit;
-        let lane = &mut self.lanes[id];
+        let lane = &mut self.me;
         lane.l2.insert(line);
         lane.streams.fill(line, done.at);
-        self.keep(id, line);
+        self.keep(line);
     }
 
     /// When the request of the lane's prefetcher reaches the device, if it wants lines.
     #[inline]
-    pub(crate) fn stream_arrival(&self, id: usize) -> Option<Time> {
-        let lane = &self.lanes[id];
+    pub(crate) fn stream_arrival(&self) -> Option<Time> {
+        let lane = &self.me;
         let arrival = (lane.clock + self.timing.request).max(lane.floor);
         lane.streams.wants().then_some(arrival)
     }
 
     /// The prefetcher's request is at the device.
-    pub(crate) fn fetch_stream(&mut self, id: usize, arrival: Time) {
-        if let Some((from, to)) = self.lanes[id].streams.take_wanted() {
+    pub(crate) fn fetch_stream(&mut self, arrival: Time) {
+        if let Some((from, to)) = self.me.streams.take_wanted() {
             for line in from..to.min(self.region_lines) {
-                self.fetch_ahead(id, line, arrival);
+                self.fetch_ahead(line, arrival);
             }
         }
     }
@@ -263,16 +257,9 @@ impl World {
     /// One line travels from the device to a lane's host; `unread` if a peer has written it since
     /// the host last read it, `extra` for what the directory takes.
     #[inline]
-    fn device_read(
-        &mut self,
-        id: usize,
-        line: u32,
-        arrival: Time,
-        unread: bool,
-        extra: Time,
-    ) -> Done {
+    fn device_read(&mut self, line: u32, arrival: Time, unread: bool, extra: Time) -> Done {
         let mut service = self.timing.response + extra;
-        let lane = &mut self.lanes[id];
+        let lane = &mut self.me;
         let host = lane.host;
         if self.timing.tail_probability > 0.0 && lane.random.unit() < self.timing.tail_probability {
             let idle = (self.timing.request + self.timing.response) as f64;

@@ -160,9 +160,10 @@ impl Sim {
         stacks
     }
 
-    fn keep(&self, world: World, stacks: Vec<DefaultStack>) {
+    fn keep(&self, mut world: World, stacks: Vec<DefaultStack>) {
         *self.stacks.lock().expect("nothing panics under it") = stacks;
-        let end = world.lanes.iter().map(crate::lane::Lane::turn).max();
+        world.unseat();
+        let end = world.lanes.iter().map(|lane| lane.turn()).max();
         *self.simulated_ns.lock().expect("nothing panics under it") = end.unwrap_or(0) as f64 / 1e3;
         if let Some(recorder) = world.recorder {
             let mut kept = self.attribution.lock().expect("nothing panics under it");
@@ -187,8 +188,12 @@ impl Substrate for Sim {
         let mut stacks = self.take_stacks(seats.len());
         let body = |id: usize, turn: &Turn| {
             let world = &world;
-            let port = SimPort::new(Verbs { world, turn, id }, watch, seats[id]);
-            program.lane(seats[id], &port)
+            let verbs = Verbs { world, turn, id };
+            let port = SimPort::new(verbs, watch, seats[id]);
+            let out = program.lane(seats[id], &port);
+            // What it asked for last counts, though it waited for nothing.
+            drop(verbs.done());
+            out
         };
         let mut outs = Vec::new();
         let mut spare = stacks.iter_mut();
@@ -213,25 +218,21 @@ impl Substrate for Sim {
 /// What became of a lane: its result, its panic, or nothing where another's panic ended it.
 type End<R> = Option<Result<R, Box<dyn Any + Send>>>;
 
-type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), usize, R, &'s mut DefaultStack>;
+type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), (), R, &'s mut DefaultStack>;
 
 /// Resumes the earliest lane until all have ended, or one has panicked.
 fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec<End<R>> {
     let mut ends: Vec<End<R>> = lanes.iter().map(|_| None).collect();
     let running = Cell::new(0);
     let all = catch_unwind(AssertUnwindSafe(|| {
-        let mut next = world.borrow_mut().next_turn();
-        while let Some(id) = next {
+        loop {
+            let next = world.borrow_mut().next_program();
+            let Some(id) = next else { break };
             running.set(id);
-            next = match lanes[id].resume(()) {
-                CoroutineResult::Yield(other) => Some(other),
-                CoroutineResult::Return(out) => {
-                    ends[id] = Some(Ok(out));
-                    let mut world = world.borrow_mut();
-                    world.leave(id);
-                    world.next_turn()
-                }
-            };
+            if let CoroutineResult::Return(out) = lanes[id].resume(()) {
+                ends[id] = Some(Ok(out));
+                world.borrow_mut().leave();
+            }
         }
     }));
     let mut world = world.borrow_mut();

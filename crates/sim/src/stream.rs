@@ -27,9 +27,11 @@ pub(crate) struct Streams {
     distance: u32,
     /// The line that would continue each stream: apart, so that one comparison of vectors finds it.
     next: [u32; STREAMS],
-    followed: [Stream; STREAMS],
-    oldest: usize,
     last: u32,
+    oldest: u8,
+    /// Streams of one line so far, one bit each: nothing of theirs is in `followed` yet.
+    new: u16,
+    followed: [Stream; STREAMS],
     fills: [(u32, Time); FILLS],
     wanted: Option<(u32, u32)>,
 }
@@ -39,9 +41,10 @@ impl Streams {
         Self {
             distance: distance.min(FILLS as u32 - 1),
             next: [u32::MAX; STREAMS],
-            followed: [Stream::default(); STREAMS],
-            oldest: 0,
             last: u32::MAX,
+            oldest: 0,
+            new: 0,
+            followed: [Stream::default(); STREAMS],
             fills: [(u32::MAX, 0); FILLS],
             wanted: None,
         }
@@ -67,17 +70,22 @@ impl Streams {
             None
         };
         let Some(place) = place else {
-            self.next[self.oldest] = line + 1;
-            self.followed[self.oldest] = Stream {
-                frontier: line + 1,
-                landed: line + 1,
-                seen: 1,
-            };
-            self.oldest = (self.oldest + 1) % STREAMS;
+            let place = usize::from(self.oldest) % STREAMS;
+            self.next[place] = line + 1;
+            self.new |= 1 << place;
+            self.oldest = (self.oldest + 1) % STREAMS as u8;
             return;
         };
         self.next[place] = line + 1;
         let mut stream = self.followed[place];
+        if self.new & (1 << place) != 0 {
+            self.new &= !(1 << place);
+            stream = Stream {
+                frontier: line,
+                landed: line,
+                seen: 1,
+            };
+        }
         stream.seen = (stream.seen + 1).min(CONFIDENCE);
         stream.frontier = stream.frontier.max(line + 1);
         if stream.seen == CONFIDENCE {

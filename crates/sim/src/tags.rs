@@ -8,6 +8,8 @@ const NOTHING: u32 = 0;
 #[derive(Clone, Debug)]
 pub(crate) struct Tags {
     sets: u32,
+    /// One less than the sets, where they are a power of two.
+    mask: Option<u32>,
     ways: usize,
     /// Set by set, most recently used first.
     lines: Vec<u32>,
@@ -19,6 +21,7 @@ impl Tags {
         let sets = (lines / u64::from(ways.max(1))).max(1) as u32;
         Self {
             sets,
+            mask: sets.is_power_of_two().then(|| sets - 1),
             ways: ways.max(1) as usize,
             // Grown when first used: most lanes of a large pod never touch most sets.
             lines: Vec::new(),
@@ -28,8 +31,8 @@ impl Tags {
     #[inline(always)]
     fn start(&self, line: u32) -> usize {
         // Hashed for sizes that are no power of two (336 MiB), as shared levels really are.
-        let hash = if self.sets.is_power_of_two() {
-            line & (self.sets - 1)
+        let hash = if let Some(mask) = self.mask {
+            line & mask
         } else {
             let mixed = line.wrapping_mul(0x9e37_79b1);
             ((u64::from(mixed) * u64::from(self.sets)) >> 32) as u32

@@ -65,18 +65,31 @@ impl Ord for Entry {
 
 /// All of them, in order of arrival. The heap orders entries of 24 bytes; the writes stay where
 /// they are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Transit {
+    /// When the next one arrives.
+    next: Time,
     order: BinaryHeap<Entry>,
     slots: Vec<DeviceWrite>,
     free: Vec<u32>,
+}
+
+impl Default for Transit {
+    fn default() -> Self {
+        Self {
+            next: NEVER,
+            order: BinaryHeap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
 }
 
 impl Transit {
     /// When the next one arrives.
     #[inline(always)]
     pub(crate) fn next_arrival(&self) -> Time {
-        self.order.peek().map_or(NEVER, |entry| entry.arrival)
+        self.next
     }
 
     #[inline]
@@ -90,6 +103,7 @@ impl Transit {
             self.slots.push(write);
             self.slots.len() as u32 - 1
         };
+        self.next = self.next.min(arrival);
         self.order.push(Entry { arrival, tie, slot });
     }
 
@@ -97,6 +111,7 @@ impl Transit {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<usize> {
         let slot = self.order.pop()?.slot;
+        self.next = self.order.peek().map_or(NEVER, |entry| entry.arrival);
         self.free.push(slot);
         Some(slot as usize)
     }

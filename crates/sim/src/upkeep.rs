@@ -1,6 +1,6 @@
 //! Line maintenance and fences.
 
-use fabric::{Fence, Flush, Line};
+use fabric::{Fence, Flush};
 use model::WriteMode;
 
 use crate::lane::Done;
@@ -10,11 +10,10 @@ use crate::world::World;
 
 impl World {
     /// CLFLUSH or CLFLUSHOPT, at this lane's turn.
-    pub(crate) fn flush(&mut self, id: usize, line: Line, how: Flush) {
-        let line = self.check_line(line.0);
-        self.decide(id);
-        self.write_out_combined(id, line);
-        let host = self.lanes[id].host;
+    pub(crate) fn flush(&mut self, line: u32, how: Flush) -> bool {
+        self.decide();
+        self.write_out_combined(line);
+        let host = self.me.host;
         let spacing = match how {
             Flush::ClFlush => self.timing.serial_line,
             Flush::ClFlushOpt => self.timing.burst_line,
@@ -22,39 +21,40 @@ impl World {
         // The tags stay: who holds a line decides whether it is found, and whoever flushes a line
         // mostly fetches it again at once.
         let dirty = self.drop_copy(host, line);
-        let complete = self.space_flush(id, dirty.is_some(), spacing);
+        let complete = self.space_flush(dirty.is_some(), spacing);
         if let Some(content) = dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(id, line, content, u64::MAX, arrival, true);
+            self.send(line, content, u64::MAX, arrival, true);
         } else {
-            self.lanes[id].batch.flush(line);
-            self.adopt(id, line);
+            self.me.batch.flush(line);
+            self.adopt(line);
         }
+        true
     }
 
     /// CLWB, at this lane's turn: the copy stays, clean.
-    pub(crate) fn writeback(&mut self, id: usize, line: Line) {
-        let line = self.check_line(line.0);
-        self.decide(id);
-        self.write_out_combined(id, line);
-        let host = self.lanes[id].host;
+    pub(crate) fn writeback(&mut self, line: u32) -> bool {
+        self.decide();
+        self.write_out_combined(line);
+        let host = self.me.host;
         let own = self.hosts[host].own.get_mut(line);
         let cached = own.and_then(|own| own.cached.as_mut());
         let dirty = cached.and_then(model::CachedLine::write_back);
-        let complete = self.space_flush(id, dirty.is_some(), self.timing.burst_line);
+        let complete = self.space_flush(dirty.is_some(), self.timing.burst_line);
         if let Some(content) = dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(id, line, content, u64::MAX, arrival, true);
+            self.send(line, content, u64::MAX, arrival, true);
         } else {
-            self.adopt(id, line);
+            self.adopt(line);
         }
+        true
     }
 
     /// When this flush is done by itself: after its own cost, and not closer to the one before than
     /// lines of a burst are.
     #[inline]
-    fn space_flush(&mut self, id: usize, dirty: bool, spacing: Time) -> Time {
-        let lane = &mut self.lanes[id];
+    fn space_flush(&mut self, dirty: bool, spacing: Time) -> Time {
+        let lane = &mut self.me;
         // A flush is ordered after older stores to its line: the line must have come first.
         let (issued, cost) = if dirty {
             (lane.clock.max(lane.stored.at), self.timing.flush_dirty)
@@ -73,18 +73,18 @@ impl World {
     /// The line's last bytes are already on their way: the fence of whoever flushes it now waits
     /// for them.
     #[inline]
-    fn adopt(&mut self, id: usize, line: u32) {
-        let host = self.lanes[id].host;
+    fn adopt(&mut self, line: u32) {
+        let host = self.me.host;
         if self.region.holders(line).own & (1 << host) == 0 {
             return;
         }
-        let turn = self.lanes[id].turn();
+        let turn = self.me.turn();
         let own = self.hosts[host].own.get(line);
         // By time, not by count: a lane that runs ahead may not have seen the last arrivals.
         let own = own.filter(|own| own.pending > 0 && own.pending_until > turn);
         if let Some(until) = own.map(|own| own.pending_until) {
             let device = self.timing.device_of(line);
-            let lane = &mut self.lanes[id];
+            let lane = &mut self.me;
             lane.await_arrival(device, until);
             let at = until + self.timing.response;
             lane.written.later(Done { at, queued: 0 });
@@ -94,32 +94,32 @@ impl World {
     /// Whether a fence concerns nobody but its lane, and so needs no turn: nothing leaves the host
     /// by it, and no later write of another lane has to stay behind it.
     #[inline(always)]
-    pub(crate) fn fences_alone(&self, id: usize, fence: Fence) -> bool {
+    pub(crate) fn fences_alone(&self, fence: Fence) -> bool {
         let waits = self.timing.writes == WriteMode::Synchronous;
-        fence == Fence::Load || (waits && self.lanes[id].combining.is_empty())
+        fence == Fence::Load || (waits && self.me.combining.is_empty())
     }
 
     /// Begins a fence, at this lane's turn; returns when the writes that it waits for arrive.
     #[inline]
-    pub(crate) fn begin_fence(&mut self, id: usize, fence: Fence) -> Option<Time> {
+    pub(crate) fn begin_fence(&mut self, fence: Fence) -> Option<Time> {
         if fence == Fence::Load {
             return None;
         }
-        self.decide(id);
-        self.write_out_all(id);
-        let last = self.lanes[id].last_arrival;
+        self.decide();
+        self.write_out_all();
+        let last = self.me.last_arrival;
         let awaits = last > 0 && self.timing.writes == WriteMode::Synchronous;
         awaits.then_some(last)
     }
 
     /// Ends a fence: what it waits for has been simulated.
-    pub(crate) fn end_fence(&mut self, id: usize, fence: Fence) {
+    pub(crate) fn end_fence(&mut self, fence: Fence) {
         let own_cost = match fence {
             Fence::Full => self.timing.fence_full,
             Fence::Store => self.timing.fence_store,
             Fence::Load => self.timing.fence_load,
         };
-        let lane = &self.lanes[id];
+        let lane = &self.me;
         let start = lane.clock;
         let (ready, stored, written) = (lane.ready, lane.stored, lane.written);
         let flushed = Done {
@@ -127,31 +127,27 @@ impl World {
             queued: 0,
         };
         if fence != Fence::Store {
-            self.wait(id, ready, Kind::Observe);
+            self.wait(ready, Kind::Observe);
         }
         if fence != Fence::Load {
-            self.wait(id, stored, Kind::Publish);
+            self.wait(stored, Kind::Publish);
             let posted = self.timing.writes != WriteMode::Synchronous;
-            self.wait(
-                id,
-                flushed,
-                if posted { Kind::Publish } else { Kind::Observe },
-            );
+            self.wait(flushed, if posted { Kind::Publish } else { Kind::Observe });
             if !posted {
-                self.wait(id, written, Kind::Publish);
+                self.wait(written, Kind::Publish);
             }
-            self.end_ordering(id);
+            self.end_ordering();
         }
         let at = start + own_cost;
-        self.wait(id, Done { at, queued: 0 }, Kind::Local);
+        self.wait(Done { at, queued: 0 }, Kind::Local);
         if fence == Fence::Full {
-            self.lanes[id].batch.fence();
+            self.me.batch.fence();
         }
     }
 
     /// What this lane has written is before whatever leaves its host from now on.
-    fn end_ordering(&mut self, id: usize) {
-        let lane = &mut self.lanes[id];
+    fn end_ordering(&mut self) {
+        let lane = &mut self.me;
         let (host, clock) = (lane.host, lane.clock);
         let arrival = std::mem::take(&mut lane.last_arrival);
         if self.timing.writes != WriteMode::Synchronous {
@@ -164,7 +160,7 @@ impl World {
             }
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.fenced(id, clock);
+            recorder.fenced(self.me.id, clock);
         }
     }
 }

@@ -19,6 +19,9 @@ use crate::transit::Transit;
 /// Line numbers from here on are lanes' own memory: they share the caches with the region.
 pub(crate) const PRIVATE_LINES: u32 = 1 << 31;
 
+/// A lane that never has a turn.
+const NOBODY: usize = usize::MAX;
+
 /// What the lanes of one host share.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -43,7 +46,7 @@ pub(crate) struct Until {
 }
 
 impl Until {
-    fn always(at: Time) -> Self {
+    pub(crate) fn always(at: Time) -> Self {
         Self {
             hits: at,
             host: at,
@@ -61,7 +64,11 @@ pub(crate) struct World {
     pub region_lines: u32,
     pub region: Region,
     pub hosts: Vec<Host>,
-    pub lanes: Vec<Lane>,
+    /// The lane whose turn it is: nearly everything is about that one, so it is at hand.
+    pub me: Box<Lane>,
+    /// The others; in the place of that one, a lane that never has a turn.
+    #[allow(clippy::vec_box)] // boxed, so that a turn swaps pointers and no lane moves
+    pub lanes: Vec<Box<Lane>>,
     pub devices: Vec<Server>,
     pub agenda: Agenda,
     pub until: Until,
@@ -92,15 +99,22 @@ impl World {
             memory: HostMemory::new(timing.dram_line),
             posted_floor: vec![0; timing.devices as usize],
         };
-        let seats = pod.seats().enumerate();
         let lookahead = lookahead(&timing, pod.lanes);
-        let lanes = seats
-            .map(|(lane, seat)| Lane {
+        let lane = |id, host| {
+            let lane = Lane::new(id, host, file, &timing, seed);
+            Box::new(Lane {
                 takes_from: lookahead,
-                ..Lane::new(seat.host as usize, lane as u64, file, &timing, seed)
+                ..lane
             })
+        };
+        let mut nobody = lane(0, 0);
+        nobody.id = NOBODY;
+        let seats = pod.seats().enumerate();
+        let lanes = seats
+            .map(|(id, seat)| lane(id, seat.host as usize))
             .collect();
         Self {
+            me: nobody,
             lookahead,
             pod,
             discipline,
@@ -126,43 +140,71 @@ impl World {
     pub(crate) fn next_turn(&mut self) -> Option<usize> {
         let next = self.agenda.next()?;
         self.arrive_until(next.time);
-        // Hardware coherence makes the pod one domain: any lane may take a line away.
-        let host = if self.timing.coherent {
-            next.pod
+        self.seat(next.lane);
+        self.until = if !self.run_ahead {
+            Until::always(0)
+        } else if self.timing.coherent {
+            // Hardware coherence makes the pod one domain: any lane may take a line away.
+            Until::always(next.pod)
         } else {
-            next.host
-        };
-        self.until = if self.run_ahead {
             Until {
-                hits: host,
-                host,
+                hits: next.host,
+                host: next.host,
                 pod: next.pod,
             }
-        } else {
-            Until::always(0)
         };
         Some(next.lane)
     }
 
+    /// Puts the lane whose turn it was back, and takes another's place.
+    #[inline(always)]
+    fn seat(&mut self, id: usize) {
+        if self.me.id != id {
+            self.unseat();
+            std::mem::swap(&mut self.me, &mut self.lanes[id]);
+        }
+    }
+
+    /// It is nobody's turn.
+    #[inline(always)]
+    pub(crate) fn unseat(&mut self) {
+        // Only the lane that never has a turn is beyond all places.
+        if let Some(place) = self.lanes.get_mut(self.me.id) {
+            std::mem::swap(&mut self.me, place);
+        }
+    }
+
+    /// Any lane.
+    #[inline(always)]
+    pub(crate) fn lane(&mut self, id: usize) -> &mut Lane {
+        if self.me.id == id {
+            &mut self.me
+        } else {
+            &mut self.lanes[id]
+        }
+    }
+
     /// A lane has ended.
-    pub(crate) fn leave(&mut self, id: usize) {
-        self.agenda.set(id, NEVER);
-        self.lanes[id].takes_from = NEVER;
+    pub(crate) fn leave(&mut self) {
+        self.agenda.put_off(NEVER);
+        self.me.takes_from = NEVER;
     }
 
     /// A lane has failed: the others are unwound, and nobody waits for anybody any more.
     pub(crate) fn tear_down(&mut self) {
         self.down = true;
+        self.me.ops.clear();
+        self.lanes.iter_mut().for_each(|lane| lane.ops.clear());
         self.until = Until::always(NEVER);
     }
 
     /// The lane does nothing until `until`.
     #[inline(always)]
-    pub(crate) fn wait(&mut self, id: usize, until: Done, kind: Kind) {
-        let lane = &mut self.lanes[id];
+    pub(crate) fn wait(&mut self, until: Done, kind: Kind) {
+        let lane = &mut self.me;
         if until.at > lane.clock {
             if let Some(recorder) = &mut self.recorder {
-                recorder.segment(id, lane.clock, until, kind);
+                recorder.segment(lane.id, lane.clock, until, kind);
             }
             lane.clock = until.at;
         }
@@ -170,20 +212,20 @@ impl World {
 
     /// Loads that the program may have branched on have their values: what follows depends on them.
     #[inline(always)]
-    pub(crate) fn decide(&mut self, id: usize) {
-        let lane = &self.lanes[id];
+    pub(crate) fn decide(&mut self) {
+        let lane = &self.me;
         if lane.decided > lane.clock {
             let at = lane.decided;
             let queued = lane.ready.queued;
-            self.wait(id, Done { at, queued }, Kind::Observe);
+            self.wait(Done { at, queued }, Kind::Observe);
         }
     }
 
     /// All loads so far have their values.
     #[inline(always)]
-    pub(crate) fn settle(&mut self, id: usize) {
-        let ready = self.lanes[id].ready;
-        self.wait(id, ready, Kind::Observe);
+    pub(crate) fn settle(&mut self) {
+        let ready = self.me.ready;
+        self.wait(ready, Kind::Observe);
     }
 
     /// The content that lanes of `host` see, if the host has a copy.
@@ -205,8 +247,8 @@ impl World {
     }
 
     /// Where a line is found from a lane of its host, and what that costs; it moves nearer.
-    pub(crate) fn nearest_level(&mut self, id: usize, line: u32) -> Time {
-        let lane = &mut self.lanes[id];
+    pub(crate) fn nearest_level(&mut self, line: u32) -> Time {
+        let lane = &mut self.me;
         if lane.l1.touch(line) {
             return self.timing.levels[0];
         }
@@ -216,28 +258,28 @@ impl World {
             return self.timing.levels[1];
         }
         lane.l2.insert(line);
-        self.keep(id, line);
+        self.keep(line);
         self.timing.levels[2]
     }
 
     /// The host's shared level takes a line in, and loses another.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, id: usize, line: u32) {
-        let host = self.lanes[id].host;
+    pub(crate) fn keep(&mut self, line: u32) {
+        let host = self.me.host;
         if let Some(victim) = self.hosts[host].shared.insert(line) {
-            self.evict(id, victim);
+            self.evict(victim);
         }
     }
 
-    /// Lane `id` made `line` leave its host's caches: a dirty one is written back, whole.
-    fn evict(&mut self, id: usize, line: u32) {
+    /// The lane made `line` leave its host's caches: a dirty one is written back, whole.
+    fn evict(&mut self, line: u32) {
         if line >= PRIVATE_LINES {
             return;
         }
-        let turn = self.lanes[id].turn();
-        if let Some(content) = self.drop_copy(self.lanes[id].host, line) {
+        let turn = self.me.turn();
+        if let Some(content) = self.drop_copy(self.me.host, line) {
             let arrival = turn + self.timing.flush_dirty.saturating_sub(self.timing.response);
-            self.send(id, line, content, u64::MAX, arrival, false);
+            self.send(line, content, u64::MAX, arrival, false);
         }
     }
 

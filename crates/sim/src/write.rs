@@ -1,6 +1,5 @@
 //! Stores, and what travels from a host to the device.
 
-use fabric::Line;
 use model::{Access, CachedLine, Content, WriteMode};
 
 use crate::lane::{Combining, Done};
@@ -23,11 +22,11 @@ pub(crate) enum Owning {
 impl World {
     /// Stores into a line that this lane already owns, if nobody may interfere.
     #[inline(always)]
-    pub(crate) fn store_first_level(&mut self, id: usize, at: Access, bits: u64) -> bool {
+    pub(crate) fn store_first_level(&mut self, at: Access, bits: u64) -> bool {
         let Ok(line) = u32::try_from(at.line().0) else {
             return false;
         };
-        let lane = &mut self.lanes[id];
+        let lane = &mut self.me;
         let turn = lane.turn() < self.until.hits;
         let idle = turn && lane.combining.is_empty() && lane.decided <= lane.clock;
         if !idle || !lane.l1.touch(line) {
@@ -37,7 +36,7 @@ impl World {
             return false;
         }
         let own = self.hosts[lane.host].own.get_mut(line);
-        let Some(own) = own.filter(|own| own.owner == id as u32) else {
+        let Some(own) = own.filter(|own| own.owner == lane.id as u32) else {
             return false;
         };
         let Some(cached) = own.cached.as_mut().filter(|cached| cached.dirty) else {
@@ -52,22 +51,21 @@ impl World {
 
     /// Begins to make this lane the owner of a line, at its turn; `claimed` if another lane of the
     /// host held it.
-    pub(crate) fn begin_owning(&mut self, id: usize, line: Line, claimed: bool) -> Owning {
-        let line = self.check_line(line.0);
-        self.decide(id);
-        self.write_out_combined(id, line);
-        let host = self.lanes[id].host;
+    pub(crate) fn begin_owning(&mut self, line: u32, claimed: bool) -> Owning {
+        self.decide();
+        self.write_out_combined(line);
+        let (host, id) = (self.me.host, self.me.id as u32);
         if !self.has_copy(host, line) || self.others_hold(host, line) {
-            let at = self.lanes[id].stores.admit(self.lanes[id].clock);
-            self.wait(id, Done { at, queued: 0 }, Kind::Publish);
-            return Owning::Miss(self.issue_miss(id));
+            let at = self.me.stores.admit(self.me.clock);
+            self.wait(Done { at, queued: 0 }, Kind::Publish);
+            return Owning::Miss(self.issue_miss());
         }
-        let mut latency = self.nearest_level(id, line);
+        let mut latency = self.nearest_level(line);
         let own = self.hosts[host].own.get(line);
-        if claimed || own.is_some_and(|own| own.owner != id as u32 && own.owner != SHARED) {
+        if claimed || own.is_some_and(|own| own.owner != id && own.owner != SHARED) {
             latency = latency.max(self.timing.lane_transfer);
         }
-        self.own_copy(host, line, id as u32);
+        self.own_copy(host, line, id);
         Owning::Here(latency)
     }
 
@@ -80,14 +78,8 @@ impl World {
 
     /// The read for ownership is at the device; returns when the line is here. An error is the time
     /// to come back at.
-    pub(crate) fn end_owning(
-        &mut self,
-        id: usize,
-        line: Line,
-        arrival: Time,
-    ) -> Result<Done, Time> {
-        let line = line.0 as u32;
-        let host = self.lanes[id].host;
+    pub(crate) fn end_owning(&mut self, line: u32, arrival: Time) -> Result<Done, Time> {
+        let host = self.me.host;
         if let Some(until) = self.own_write_in_the_way(host, line) {
             return Err(until);
         }
@@ -95,10 +87,10 @@ impl World {
         if self.timing.coherent {
             extra = self.recall(host, line, arrival, true);
         }
-        let mut done = self.fetch(id, line, arrival);
+        let mut done = self.fetch(line, arrival);
         done.at += extra;
-        self.own_copy(host, line, id as u32);
-        let lane = &mut self.lanes[id];
+        self.own_copy(host, line, self.me.id as u32);
+        let lane = &mut self.me;
         lane.l1.insert(line);
         lane.l2.insert(line);
         // Reads for ownership make streams as loads do.
@@ -109,55 +101,53 @@ impl World {
 
     /// A store drains into a line that this lane owns since `done`.
     #[inline]
-    pub(crate) fn store_owned(&mut self, id: usize, at: Access, bits: u64, done: Done) {
-        self.owned(id, at).store(at, bits);
-        let lane = &mut self.lanes[id];
+    pub(crate) fn store_owned(&mut self, at: Access, bits: u64, done: Done) {
+        self.owned(at).store(at, bits);
+        let lane = &mut self.me;
         lane.charge_store(done, self.timing.cycle);
         self.progress = self.progress.max(lane.turn());
     }
 
     /// The copy of a line that this lane owns.
     #[inline]
-    pub(crate) fn owned(&mut self, id: usize, at: Access) -> &mut CachedLine {
-        let own = self.hosts[self.lanes[id].host]
-            .own
-            .get_mut(at.line().0 as u32);
+    pub(crate) fn owned(&mut self, at: Access) -> &mut CachedLine {
+        let own = self.hosts[self.me.host].own.get_mut(at.line().0 as u32);
         let cached = own.and_then(|own| own.cached.as_mut());
         cached.expect("owning a line brought it here, and nobody ran since")
     }
 
     /// A non-temporal store, at this lane's turn: the likely way, around the cache.
-    pub(crate) fn store_nt(&mut self, id: usize, at: Access, bits: u64) {
-        let line = self.check_line(at.line().0);
-        self.decide(id);
-        self.leave_cache(id, line);
-        let lane = &mut self.lanes[id];
+    pub(crate) fn store_nt(&mut self, at: Access, bits: u64) -> bool {
+        let line = at.line().0 as u32;
+        self.decide();
+        self.leave_cache(line);
+        let lane = &mut self.me;
         lane.clock += self.timing.cycle;
         if !lane.combining.iter().any(|entry| entry.line == line) {
             if lane.combining.len() == self.timing.write_combining {
-                let oldest = self.lanes[id].combining.remove(0);
-                self.send_nt(id, &oldest);
+                let oldest = self.me.combining.remove(0);
+                self.send_nt(&oldest);
             }
-            self.lanes[id].combining.push(Combining {
+            self.me.combining.push(Combining {
                 line,
                 content: Content::ZERO,
                 bytes: 0,
             });
         }
-        let mut entries = self.lanes[id].combining.iter_mut();
+        let mut entries = self.me.combining.iter_mut();
         let entry = entries.find(|entry| entry.line == line).expect("just made");
         entry.content.put(at, bits);
         entry.bytes |= at.byte_mask();
         if entry.bytes == u64::MAX {
-            self.write_out_combined(id, line);
+            self.write_out_combined(line);
         }
+        true
     }
 
-    /// A whole line in one transaction, at this lane's turn.
-    pub(crate) fn store_line(&mut self, id: usize, line: Line, words: &[u64; 8]) {
-        let line = self.check_line(line.0);
-        self.decide(id);
-        let host = self.lanes[id].host;
+    /// A whole line in one transaction, at this lane's turn: the words that it has set apart.
+    pub(crate) fn store_line(&mut self, line: u32) -> bool {
+        self.decide();
+        let host = self.me.host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
         if self.drop_copy(host, line).is_some()
             && self.hosts[host]
@@ -167,76 +157,77 @@ impl World {
         {
             self.forget_own(host, line);
         }
-        self.lanes[id].combining.retain(|entry| entry.line != line);
-        self.lanes[id].clock += self.timing.cycle;
-        let content = Content::of_words(*words);
+        self.me.combining.retain(|entry| entry.line != line);
+        self.me.clock += self.timing.cycle;
+        let content = Content::of_words(self.me.ops.words);
         let whole = Combining {
             line,
             content,
             bytes: u64::MAX,
         };
-        self.send_nt(id, &whole);
+        self.send_nt(&whole);
+        true
     }
 
     /// What is written around the cache leaves it first.
-    fn leave_cache(&mut self, id: usize, line: u32) {
-        let host = self.lanes[id].host;
+    fn leave_cache(&mut self, line: u32) {
+        let host = self.me.host;
         if let Some(content) = self.drop_copy(host, line) {
             let out = self.timing.flush_dirty.saturating_sub(self.timing.response);
-            let arrival = self.lanes[id].turn() + out;
-            self.send(id, line, content, u64::MAX, arrival, true);
+            let arrival = self.me.turn() + out;
+            self.send(line, content, u64::MAX, arrival, true);
         }
     }
 
     /// Sends what this lane has combined for `line`, if anything.
     #[inline(always)]
-    pub(crate) fn write_out_combined(&mut self, id: usize, line: u32) {
-        if !self.lanes[id].combining.is_empty() {
-            self.write_out_line(id, line);
+    pub(crate) fn write_out_combined(&mut self, line: u32) {
+        if !self.me.combining.is_empty() {
+            self.write_out_line(line);
         }
     }
 
-    fn write_out_line(&mut self, id: usize, line: u32) {
-        let combining = &mut self.lanes[id].combining;
+    fn write_out_line(&mut self, line: u32) {
+        let combining = &mut self.me.combining;
         if let Some(place) = combining.iter().position(|entry| entry.line == line) {
             let entry = combining.remove(place);
-            self.send_nt(id, &entry);
+            self.send_nt(&entry);
         }
     }
 
     /// Sends everything that this lane has combined, oldest first.
     #[inline(always)]
-    pub(crate) fn write_out_all(&mut self, id: usize) {
-        if !self.lanes[id].combining.is_empty() {
-            for entry in std::mem::take(&mut self.lanes[id].combining) {
-                self.send_nt(id, &entry);
+    pub(crate) fn write_out_all(&mut self) {
+        if !self.me.combining.is_empty() {
+            for entry in std::mem::take(&mut self.me.combining) {
+                self.send_nt(&entry);
             }
         }
     }
 
-    fn send_nt(&mut self, id: usize, entry: &Combining) {
+    fn send_nt(&mut self, entry: &Combining) {
         // A prefetch may have brought the line since the store.
-        self.leave_cache(id, entry.line);
-        let lane = &mut self.lanes[id];
+        self.leave_cache(entry.line);
+        let lane = &mut self.me;
         let alone = lane.clock + self.timing.publish_nt;
         let complete = alone.max(lane.last_nt + self.timing.nt_line);
         lane.last_nt = complete;
         let arrival = complete.saturating_sub(self.timing.response);
-        self.send(id, entry.line, entry.content, entry.bytes, arrival, true);
+        self.send(entry.line, entry.content, entry.bytes, arrival, true);
     }
 
-    /// A write leaves lane `id`'s host, to be at the device at `arrival` if nothing delays it.
+    /// A write leaves the lane's host, to be at the device at `arrival` if nothing delays it.
     /// `awaited` says whether the lane's next fence waits for it.
     pub(crate) fn send(
         &mut self,
-        id: usize,
+
         line: u32,
         content: Content,
         bytes: u64,
         arrival: Time,
         awaited: bool,
     ) {
-        let (host, issued) = (self.lanes[id].host, self.lanes[id].clock);
+        let (host, issued) = (self.me.host, self.me.clock);
         let queued = self.hosts[host].write_link.admit(issued, &self.timing);
         let device = self.timing.device_of(line);
         if self.timing.coherent {
@@ -245,7 +236,7 @@ impl World {
             self.devices[device].admit(arrival, &self.timing);
             self.region.merge(line, &content, bytes);
             self.forget_own(host, line);
-            self.lanes[id].written.later(Done {
+            self.me.written.later(Done {
                 at: arrival + queued + self.timing.response,
                 queued,
             });
@@ -253,7 +244,7 @@ impl World {
         }
         // Never into the past of what the others have seen, and two writes of one host to one line
         // arrive in their order.
-        let mut arrival = (arrival + queued).max(self.lanes[id].turn() + 1);
+        let mut arrival = (arrival + queued).max(self.me.turn() + 1);
         if self.timing.writes != WriteMode::Synchronous {
             arrival =
                 (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
@@ -265,14 +256,14 @@ impl World {
         let arrival = arrival.max(own.pending_until + 1);
         own.pending += 1;
         own.pending_until = arrival;
-        let lane = &mut self.lanes[id];
+        let lane = &mut self.me;
         lane.sent += 1;
         if awaited {
             lane.await_arrival(device, arrival);
         }
         let route = Route {
             arrival,
-            lane: id,
+            lane: lane.id,
             number: lane.sent,
             issued,
             line,
@@ -287,7 +278,15 @@ impl World {
     }
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
+    #[inline(always)]
     pub(crate) fn arrive_until(&mut self, now: Time) {
+        if self.writes.next_arrival() <= now {
+            self.arrive_all_until(now);
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_all_until(&mut self, now: Time) {
         while self.writes.next_arrival() <= now
             && let Some(slot) = self.writes.pop()
         {
@@ -299,7 +298,7 @@ impl World {
     fn arrive(&mut self, slot: usize) {
         let write = self.writes[slot].route;
         let line = write.line;
-        let host = self.lanes[write.lane].host;
+        let host = self.lane(write.lane).host;
         let bit = 1u64 << host;
         let device = self.timing.device_of(line);
         let waited = self.devices[device].admit(write.arrival, &self.timing);
@@ -322,7 +321,7 @@ impl World {
             queued: write.queued + waited,
         };
         if write.awaited {
-            self.lanes[write.lane].written.later(done);
+            self.lane(write.lane).written.later(done);
         }
         self.progress = self.progress.max(write.arrival);
         if let Some(recorder) = &mut self.recorder {

@@ -11,6 +11,7 @@
 
 pub mod atomic;
 pub mod barrier;
+pub mod hash_table;
 pub mod kernel;
 pub mod lock;
 pub mod mail;

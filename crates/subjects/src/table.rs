@@ -18,7 +18,7 @@ use crate::lock::dying::Dying;
 use crate::lock::timed::Timed;
 use crate::lock::{Of, OfPeterson, Section};
 use crate::setting::Setting;
-use crate::{atomic, barrier, mail, read_write, record, rendezvous, ring};
+use crate::{atomic, barrier, hash_table, mail, read_write, record, rendezvous, ring};
 
 type List = Vec<Box<dyn Checkable>>;
 
@@ -42,6 +42,7 @@ pub fn all() -> List {
     hardware_lock::<HardwareTicket>(&mut all, "hardware-ticket");
     hardware_lock::<HardwareMcs>(&mut all, "hardware-mcs");
     atomics(&mut all);
+    hash_tables(&mut all);
     all
 }
 
@@ -190,4 +191,11 @@ fn atomics(all: &mut List) {
         "hardware",
         Setting::TWICE.coherent(),
     )));
+}
+
+fn hash_tables(all: &mut List) {
+    let writes = WriteMode::Synchronous;
+    all.push(Box::new(hash_table::Owned::new(2, 1, writes)));
+    all.push(Box::new(hash_table::Owned::new(2, 2, writes)));
+    all.push(Box::new(hash_table::Locked::new(writes)));
 }

@@ -168,8 +168,8 @@ fn the_lock() {
     hold(&["lock/peterson"], 300_000, Verdict::Pass);
 }
 
-/// Where there are too many states for a test, the first of them; nothing is found that need not be,
-/// and what must be found is.
+/// Where there are too many states for a test, the first of them; nothing is found that need not
+/// be, and what must be found is.
 #[test]
 fn what_must_be_found_is_found_and_nothing_else() {
     for subject in subjects::all() {

@@ -8,6 +8,7 @@
 //! * [`lock`]: mutual exclusion, by registers, by a server, by hardware; readers and writers.
 //! * [`barrier`]: barriers between hosts, a counter inside each.
 //! * [`atomic`]: read-modify-write of one word.
+//! * [`alloc`]: memory of the region, by whole lines.
 //! * [`ring`]: messages from one host to another, to several, from several.
 //! * [`mailbox`]: one message slot from one host to another.
 //! * [`peterson`]: mutual exclusion of two hosts, the smallest lock there is.
@@ -16,6 +17,7 @@
 //!   alive.
 //! * [`rendezvous`]: how hosts agree on one run over memory that still holds the last one.
 //! * [`heart`]: how hosts notice that another has died.
+//! * [`clocks`]: what another host's clock says, and how far that may be off.
 //!
 //! Costs are given in publishes and observes (see `fabric::Census`): on such memory a publish is a
 //! write to the device and an observe a read from it, each near a microsecond through a switch,
@@ -27,8 +29,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod alloc;
 pub mod atomic;
 pub mod barrier;
+pub mod clocks;
 pub mod header;
 pub mod heart;
 pub mod lock;

@@ -70,11 +70,11 @@
 //! | servers | harmless | all stop when its turn comes | all stop | queued |
 //! | servers, the server's host | all stop | | | queued |
 //!
-//! *Idle* means that its last release has arrived. A release is a post, which is not awaited: a host
-//! that dies right behind it may take it along, and then died *holding*. A checker lets two hosts
-//! die at every step of each register lock, with every dirty line lost or written back, and finds
-//! survivors as in this table (`crates/subjects/tests/dying.rs`); it also lets an acquire run out of
-//! time at any moment, and whoever comes after still gets in.
+//! *Idle* means that its last release has arrived. A release is a post, which is not awaited: a
+//! host that dies right behind it may take it along, and then died *holding*. A checker lets two
+//! hosts die at every step of each register lock, with every dirty line lost or written back, and
+//! finds survivors as in this table (`crates/subjects/tests/dying.rs`); it also lets an acquire run
+//! out of time at any moment, and whoever comes after still gets in.
 
 mod bakery;
 mod bakery_fast_path;

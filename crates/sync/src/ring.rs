@@ -146,6 +146,27 @@ impl<'r> Producer<'r> {
         Ok(())
     }
 
+    /// Whether there is room for `messages` more. Cost: 1 observe of a line a consumer, when the
+    /// ring seems full.
+    pub fn has_room<P: Port>(&mut self, port: &P, messages: u64) -> bool {
+        if self.sent + messages > self.freed + self.ring.slots {
+            self.look_for_room(port);
+        }
+        self.sent + messages <= self.freed + self.ring.slots
+    }
+
+    fn look_for_room<P: Port>(&mut self, port: &P) {
+        let mut least = u64::MAX;
+        let mut consumers = self.ring.taken.watch(|_| true);
+        consumers.scan(port, |_, taken| least = least.min(taken));
+        self.freed = least;
+    }
+
+    /// Messages sent so far: what a new end of this ring starts from once all are taken.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
     fn write<P: Port>(&self, port: &P, slots: Slice<u64>, index: usize, message: &[u64]) {
         let number = self.sent + index as u64 + 1;
         let first = index * self.ring.message_lines * WORDS_PER_LINE;
@@ -157,16 +178,26 @@ impl<'r> Producer<'r> {
         }
     }
 
+    /// Waits until every consumer has taken all that was sent, and told so.
+    ///
+    /// Cost: 1 observe of a line a consumer, a look.
+    ///
+    /// # Errors
+    /// Whatever ended the wait.
+    pub fn drain<P: Port>(&mut self, port: &P) -> Result<(), Gone> {
+        wait_until(port, || {
+            self.look_for_room(port);
+            (self.freed == self.sent).then_some(())
+        })
+    }
+
     fn wait_for_room<P: Port>(&mut self, port: &P, burst: u64) -> Result<(), Gone> {
         if self.sent + burst <= self.freed + self.ring.slots {
             return Ok(());
         }
         wait_until(port, || {
-            let mut least = u64::MAX;
-            let mut consumers = self.ring.taken.watch(|_| true);
-            consumers.scan(port, |_, taken| least = least.min(taken));
-            self.freed = least;
-            (self.sent + burst <= least + self.ring.slots).then_some(())
+            self.look_for_room(port);
+            (self.sent + burst <= self.freed + self.ring.slots).then_some(())
         })
     }
 }
@@ -217,6 +248,56 @@ impl<'r> Consumer<'r> {
             from = to;
         }
         Ok(())
+    }
+
+    /// Looks once for as many messages as `words` holds, and takes them if all are there.
+    ///
+    /// Cost: 1 observe of all their lines; 1 publish every half ring.
+    ///
+    /// # Panics
+    /// If `words` is not a whole number of messages, or they are more than one burst may carry: use
+    /// [`receive`](Self::receive) for those.
+    pub fn try_receive<P: Port>(&mut self, port: &P, words: &mut [u64]) -> bool {
+        let count = words.len() / self.ring.message_words;
+        assert!(
+            count * self.ring.message_words == words.len()
+                && self.ring.burst(self.taken, count) == count,
+            "{} words to look for, in messages of {}",
+            words.len(),
+            self.ring.message_words
+        );
+        let there = self.look(port, words);
+        if there {
+            self.take(port, count as u64);
+        }
+        there
+    }
+
+    /// Messages taken so far.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Messages of `wanted` that one look may take.
+    pub fn burst(&self, wanted: usize) -> usize {
+        self.ring.burst(self.taken, wanted)
+    }
+
+    /// The line that says whether the next message is there, for looks at several rings at once.
+    pub fn next_line(&self) -> Line {
+        self.ring.words(self.taken, 1).start().line()
+    }
+
+    /// Word `word` of the next message, if it is there, in a copy of [`next_line`](Self::next_line)
+    /// that the caller has observed.
+    ///
+    /// # Panics
+    /// If the word is not in the message's first line.
+    pub fn peek<P: Port>(&self, port: &P, word: usize) -> Option<u64> {
+        assert!(word < PAYLOAD_WORDS, "word {word} of a line of a message");
+        let slot = self.ring.words(self.taken, 1);
+        // The number first: whatever is loaded later is as new.
+        (port.load(slot.at(PAYLOAD_WORDS)) == self.taken + 1).then(|| port.load(slot.at(word)))
     }
 
     /// Looks once for the messages that `words` holds; true if all of them were there.
@@ -291,14 +372,27 @@ impl Funnel {
         Producer::new(&self.rings[producer as usize], 0)
     }
 
+    /// As [`producer`](Self::producer), after its ring has carried `sent` messages.
+    pub fn producer_after(&self, producer: u32, sent: u64) -> Producer<'_> {
+        Producer::new(&self.rings[producer as usize], sent)
+    }
+
     /// The consuming end.
     pub fn consumer(&self) -> FunnelConsumer<'_> {
+        self.consumer_after(&vec![0; self.rings.len()])
+    }
+
+    /// The consuming end, after it has taken so many messages from each producer.
+    ///
+    /// # Panics
+    /// If there are fewer numbers than producers.
+    pub fn consumer_after(&self, taken: &[u64]) -> FunnelConsumer<'_> {
+        let end = |(index, ring)| {
+            let taken: u64 = taken[index];
+            Consumer::new(ring, 0, taken)
+        };
         FunnelConsumer {
-            ends: self
-                .rings
-                .iter()
-                .map(|ring| Consumer::new(ring, 0, 0))
-                .collect(),
+            ends: self.rings.iter().enumerate().map(end).collect(),
             next: 0,
         }
     }
@@ -323,26 +417,59 @@ impl FunnelConsumer<'_> {
     /// # Panics
     /// If `message` is not as long as a message.
     pub fn receive<P: Port>(&mut self, port: &P, message: &mut [u64]) -> Result<u32, Gone> {
+        let from = wait_until(port, || self.look(port))?;
+        self.take(port, from, message)?;
+        Ok(from as u32)
+    }
+
+    /// Receives one message, if there is any; who sent it. Cost: as [`receive`](Self::receive), for
+    /// one look.
+    ///
+    /// # Errors
+    /// Whatever ended a wait for the rest of the message.
+    ///
+    /// # Panics
+    /// If `message` is not as long as a message.
+    pub fn try_receive<P: Port>(
+        &mut self,
+        port: &P,
+        message: &mut [u64],
+    ) -> Result<Option<u32>, Gone> {
+        let Some(from) = self.look(port) else {
+            return Ok(None);
+        };
+        self.take(port, from, message)?;
+        Ok(Some(from as u32))
+    }
+
+    /// Messages taken so far, by producer.
+    pub fn taken(&self) -> Vec<u64> {
+        self.ends.iter().map(Consumer::taken).collect()
+    }
+
+    /// Whose next message is there.
+    fn look<P: Port>(&self, port: &P) -> Option<usize> {
         let count = self.ends.len();
         let mut lines = [Line(0); MAX_HOSTS as usize];
         for (line, end) in lines.iter_mut().zip(&self.ends) {
-            *line = end.ring.words(end.taken, 1).start().line();
+            *line = end.next_line();
         }
-        let from = wait_until(port, || {
-            // Serves the loads below: one fence for all producers.
-            port.observe_each(&lines[..count]);
-            for turn in 0..count {
-                let producer = (self.next + turn) % count;
-                let end = &self.ends[producer];
-                let number = end.ring.words(end.taken, 1).at(PAYLOAD_WORDS);
-                if port.load(number) == end.taken + 1 {
-                    return Some(producer);
-                }
-            }
-            None
-        })?;
-        self.next = (from + 1) % count;
-        self.ends[from].receive(port, message)?;
-        Ok(from as u32)
+        // Serves the loads below: one fence for all producers.
+        port.observe_each(&lines[..count]);
+        let turns = (0..count).map(|turn| (self.next + turn) % count);
+        let mut there = turns.filter(|&producer| self.ends[producer].peek(port, 0).is_some());
+        there.next()
+    }
+
+    fn take<P: Port>(&mut self, port: &P, from: usize, message: &mut [u64]) -> Result<(), Gone> {
+        self.next = (from + 1) % self.ends.len();
+        self.ends[from].receive(port, message)
+    }
+    /// Says how many messages have been taken of each producer that does not know. Cost: 1 publish
+    /// for each of these.
+    pub fn tell<P: Port>(&mut self, port: &P) {
+        for end in self.ends.iter_mut().filter(|end| end.told != end.taken) {
+            end.tell(port);
+        }
     }
 }

@@ -8,7 +8,8 @@ use crate::application::Application;
 use crate::application::btree::{Btree, Tree};
 use crate::application::graph500::{Graph, Graph500};
 use crate::application::silo::{Keys, Silo};
-use crate::application::synthetic::{Pattern, Synthetic};
+use crate::application::synthetic::{Pattern, PatternError, Synthetic};
+use crate::law::{self, Breach};
 use crate::machine::Setup;
 use crate::policy::memtis::{DIFFERENCES, Features, Memtis, Switch, Switches};
 use crate::policy::{
@@ -16,7 +17,7 @@ use crate::policy::{
 };
 use crate::preset::{self, CapacityTier, MachinePreset, MemtisPreset};
 use crate::run::{Outcome, Trial};
-use crate::scale::{Grain, Scale, ScaleError};
+use crate::scale::{Grain, SUBPAGES, Scale, ScaleError};
 
 /// Workloads, each with what it is. Where a number is given, it is a percentage and may be another.
 pub const WORKLOADS: [(&str, &str); 15] = [
@@ -97,6 +98,9 @@ pub enum ExperimentError {
     /// No such workload.
     #[error("no workload {0:?}; `dsmark tier list` names them")]
     Workload(String),
+    /// A number that the workload cannot have.
+    #[error(transparent)]
+    Pattern(PatternError),
     /// No such policy.
     #[error("no policy {0:?}; `dsmark tier list` names them")]
     Policy(String),
@@ -104,12 +108,28 @@ pub enum ExperimentError {
     #[error("no switch {0:?}; `dsmark tier list` names them")]
     Switch(String),
     /// Not two positive numbers.
-    #[error("ratio {0:?}: write FAST:CAPACITY, such as 1:8")]
+    #[error("ratio {0:?}: write FAST:CAPACITY, such as 1:8; each from 1 to {MOST_PARTS}")]
     Ratio(String),
+    /// A fast tier of nothing.
+    #[error(
+        "the fast tier would hold {pages} base pages, less than one huge page, at ratio {ratio} \
+         and scale {scale}: give FAST a larger part, or choose a smaller SIZE"
+    )]
+    NoFastTier {
+        /// Fast to capacity.
+        ratio: Ratio,
+        /// Of the run.
+        scale: Scale,
+        /// What it would hold.
+        pages: u64,
+    },
     /// A scale that does not suit.
     #[error(transparent)]
     Scale(#[from] ScaleError),
 }
+
+/// The greatest part of a ratio.
+const MOST_PARTS: u32 = 1_000_000;
 
 /// The sizes of the tiers: fast to capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +164,11 @@ impl std::str::FromStr for Ratio {
         let parts =
             parts.and_then(|(fast, capacity)| Some((fast.parse().ok()?, capacity.parse().ok()?)));
         match parts {
-            Some((fast, capacity)) if fast > 0 && capacity > 0 => Ok(Self { fast, capacity }),
+            Some((fast, capacity))
+                if (1..=MOST_PARTS).contains(&fast) && (1..=MOST_PARTS).contains(&capacity) =>
+            {
+                Ok(Self { fast, capacity })
+            }
             _ => Err(ExperimentError::Ratio(text.to_owned())),
         }
     }
@@ -234,19 +258,22 @@ pub struct Reference {
     pub all_fast: Outcome,
     /// Base pages of the fast tier.
     pub fast_pages: u64,
+    /// What of the similarity law its runs break.
+    pub breaches: Vec<Breach>,
 }
 
 impl Experiment {
-    /// The scale that is used.
+    /// The scale that is used: by default the smallest that keeps the similarity law.
     ///
     /// # Errors
     /// No such workload, or a scale that does not suit it.
     pub fn effective_scale(&self) -> Result<Scale, ExperimentError> {
         let grain = grain(&self.workload)?;
-        let scale = match (self.scale, grain) {
-            (Some(scale), _) => scale,
-            (None, Grain::Record) => Scale::new(4096, 64)?,
-            (None, Grain::Stream) => Scale::new(2048, 16)?,
+        let scale = if let Some(scale) = self.scale {
+            scale
+        } else {
+            let fast_bytes = footprint(&self.workload)? * self.ratio.fast_share();
+            law::smallest(grain, fast_bytes, self.workload == "graph500")
         };
         Ok(scale.suits(grain)?)
     }
@@ -254,36 +281,43 @@ impl Experiment {
     /// Runs both ends and measures the footprint.
     ///
     /// # Errors
-    /// No such workload, or a scale that does not suit it.
+    /// No such workload, a scale that does not suit it, or a fast tier without a huge page.
     pub fn reference(&self, seed: u64) -> Result<Reference, ExperimentError> {
+        self.reference_on(seed, preset::machine(), preset::memtis())
+    }
+
+    /// The same with other constants.
+    ///
+    /// # Errors
+    /// As [`reference`](Self::reference).
+    pub fn reference_on(
+        &self,
+        seed: u64,
+        machine: MachinePreset,
+        memtis: MemtisPreset,
+    ) -> Result<Reference, ExperimentError> {
         let scale = self.effective_scale()?;
         let prepared = prepare(&self.workload, scale)?;
-        let machine = preset::machine();
-        let all_capacity = self.trial(
-            &machine,
-            &prepared,
-            scale,
-            0,
-            seed,
-            Box::new(AllCapacity),
-            false,
-        );
-        let all_fast = self.trial(
-            &machine,
-            &prepared,
-            scale,
-            u64::MAX,
-            seed,
-            Box::new(AllFast),
-            false,
-        );
+        let end =
+            |pages, policy| self.trial(&machine, &prepared, scale, pages, seed, policy, false);
+        let all_capacity = end(0, Box::new(AllCapacity));
         let footprint = all_capacity.setup_pages as f64;
+        let fast_pages = (footprint * self.ratio.fast_share()).round() as u64;
+        if fast_pages < u64::from(SUBPAGES) {
+            return Err(ExperimentError::NoFastTier {
+                ratio: self.ratio,
+                scale,
+                pages: fast_pages,
+            });
+        }
+        let all_fast = end(u64::MAX, Box::new(AllFast));
         Ok(Reference {
+            breaches: law::breaches(scale, fast_pages, &memtis),
             machine,
-            memtis: preset::memtis(),
+            memtis,
             scale,
             prepared,
-            fast_pages: (footprint * self.ratio.fast_share()).round() as u64,
+            fast_pages,
             all_capacity,
             all_fast,
         })
@@ -444,11 +478,31 @@ pub fn switch(name: &str) -> Result<Switch, ExperimentError> {
 
 fn grain(workload: &str) -> Result<Grain, ExperimentError> {
     match workload {
-        "graph500" | "stream-over-hot" => Ok(Grain::Stream),
+        "graph500" => Ok(Grain::Stream),
         "silo-paper" | "silo-ycsb" | "silo-artifact" | "btree" => Ok(Grain::Record),
-        _ if Pattern::parse(workload).is_some() => Ok(Grain::Record),
-        _ => Err(ExperimentError::Workload(workload.to_owned())),
+        _ => match pattern(workload)? {
+            Pattern::StreamOverHot => Ok(Grain::Stream),
+            _ => Ok(Grain::Record),
+        },
     }
+}
+
+fn pattern(workload: &str) -> Result<Pattern, ExperimentError> {
+    Pattern::parse(workload).map_err(|error| match error {
+        PatternError::Unknown(name) => ExperimentError::Workload(name),
+        error => ExperimentError::Pattern(error),
+    })
+}
+
+/// Bytes at full scale, as published (Memtis, section 6) where they are: for the default scale,
+/// while the tiers' sizes follow what a run measures.
+fn footprint(workload: &str) -> Result<f64, ExperimentError> {
+    Ok(match workload {
+        "silo-paper" | "silo-ycsb" | "silo-artifact" => 59.5e9,
+        "btree" => 38.3e9,
+        "graph500" => 64e9,
+        _ => pattern(workload)?.footprint(),
+    })
 }
 
 fn prepare(workload: &str, scale: Scale) -> Result<Prepared, ExperimentError> {
@@ -458,11 +512,7 @@ fn prepare(workload: &str, scale: Scale) -> Result<Prepared, ExperimentError> {
         "silo-artifact" => Prepared::Silo(Keys::Artifact),
         "btree" => Prepared::Btree(Arc::new(Tree::scaled(scale))),
         "graph500" => Prepared::Graph(Arc::new(Graph::scaled(scale))),
-        _ => {
-            let pattern = Pattern::parse(workload);
-            let unknown = || ExperimentError::Workload(workload.to_owned());
-            Prepared::Synthetic(pattern.ok_or_else(unknown)?)
-        }
+        _ => Prepared::Synthetic(pattern(workload)?),
     })
 }
 

@@ -30,6 +30,7 @@
 
 pub mod application;
 pub mod experiment;
+pub mod law;
 pub mod machine;
 pub mod policy;
 pub mod preset;

@@ -3,15 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::application::{Application, Phase, Step};
-use crate::machine::{Daemon, Mechanism, SPENT, Setup, Spent, Tally, Tier};
+use crate::machine::{DAEMONS, Daemon, Mechanism, QUANTUM_PS, SPENT, Setup, Spent, Tally, Tier};
 use crate::policy::{Gauges, Policy, Profile, Tick};
 use crate::preset::MachinePreset;
 use crate::truth::{Truth, true_shares};
 use crate::world::{Lane, World};
-
-/// Simulated time that threads run ahead of each other at most, in picoseconds: short against the
-/// 2 ms after which samples are read, scaled to 1/1024 or more; shorter only costs.
-const QUANTUM_PS: u64 = 2_000_000;
 
 /// Points of a series at most; then every second one is dropped.
 const POINTS: usize = 400;
@@ -50,6 +46,8 @@ pub struct Outcome {
     pub whole: Tally,
     /// Thread time of the measured phase by kind, in seconds of one thread at full scale.
     pub spent: Vec<(&'static str, f64)>,
+    /// Time of the measured phase that each daemon worked, in seconds of its core at full scale.
+    pub background: Vec<(&'static str, f64)>,
     /// Base pages resident at the end of initialization.
     pub setup_pages: u64,
     /// Resident bytes at the end, at full scale.
@@ -108,7 +106,13 @@ struct Begin {
     at: u64,
     tally: Tally,
     spent: [u64; SPENT.len()],
+    background: [u64; DAEMONS.len()],
     pages: u64,
+}
+
+/// What each daemon has worked so far.
+fn worked(machine: &Mechanism) -> [u64; DAEMONS.len()] {
+    DAEMONS.map(|(daemon, _)| machine.busy(daemon))
 }
 
 #[derive(Default)]
@@ -188,6 +192,7 @@ impl Run {
             at,
             tally: *machine.tally(),
             spent: machine.spent(),
+            background: worked(machine),
             pages: machine.pages().resident_all(),
         });
         self.watch.due = at + self.watch.every;
@@ -325,6 +330,7 @@ impl Run {
             at: end,
             tally: *machine.tally(),
             spent: machine.spent(),
+            background: worked(machine),
             pages: machine.pages().resident_all(),
         });
         let tally = machine.tally().since(&begin.tally);
@@ -333,7 +339,11 @@ impl Run {
             let index = kind as usize;
             (name, seconds(machine.spent()[index] - begin.spent[index]))
         });
+        let background = worked(machine).into_iter().zip(begin.background);
+        let background = DAEMONS.iter().zip(background);
+        let background = background.map(|((_, name), (now, then))| (*name, seconds(now - then)));
         Outcome {
+            background: background.collect(),
             seconds: seconds(end - begin.at),
             setup_seconds: seconds(begin.at),
             tally,

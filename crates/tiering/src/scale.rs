@@ -15,6 +15,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::machine::EVENT_PARTS;
+
 /// Base pages in a huge page, at every scale.
 pub const SUBPAGES: u32 = 512;
 
@@ -40,8 +42,19 @@ pub enum ScaleError {
     #[error("scale {0:?}: write SIZE:GEOMETRY, such as 4096:64 for 1/4096 of the bytes")]
     Form(String),
     /// Pages cannot be divided like that.
-    #[error("scale {size}:{geometry}: the geometry must be a power of two, at most the size")]
+    #[error("scale {size}:{geometry}: the geometry must be a power of two, such as 64")]
     Geometry {
+        /// The size's divisor.
+        size: u32,
+        /// The pages' divisor.
+        geometry: u32,
+    },
+    /// Nothing would be left, or more than the model has numbers for.
+    #[error(
+        "scale {size}:{geometry}: the size must be from twice the geometry, {}, to {}",
+        u64::from(*geometry) * 2, Scale::GREATEST_SIZE
+    )]
+    Size {
         /// The size's divisor.
         size: u32,
         /// The pages' divisor.
@@ -69,13 +82,19 @@ impl Scale {
     /// more than a line.
     pub const STREAM_GEOMETRY: u32 = 16;
 
-    /// A scale.
+    /// The largest size: every application has hundreds of operations a thread left.
+    pub const GREATEST_SIZE: u32 = 1 << 20;
+
+    /// A scale. Half of the pages of the full one are as many as lines can be numbered for.
     ///
     /// # Errors
-    /// The geometry is no power of two, or more than the size.
+    /// The geometry is no power of two; the size is less than twice the geometry, or too large.
     pub fn new(size: u32, geometry: u32) -> Result<Self, ScaleError> {
-        if !geometry.is_power_of_two() || geometry > size {
+        if !geometry.is_power_of_two() {
             return Err(ScaleError::Geometry { size, geometry });
+        }
+        if size > Self::GREATEST_SIZE || u64::from(size) < u64::from(geometry) * 2 {
+            return Err(ScaleError::Size { size, geometry });
         }
         Ok(Self { size, geometry })
     }
@@ -134,9 +153,10 @@ impl Scale {
         (pages * PAGE_BYTES) as f64 / self.page_share()
     }
 
-    /// A sampling period, at least one event.
+    /// A sampling period in parts of an event ([`EVENT_PARTS`]), at least one event.
     pub fn period(self, full: u64) -> u64 {
-        ((full as f64 / f64::from(self.geometry)).round() as u64).max(1)
+        let parts = (full * EVENT_PARTS) as f64 / f64::from(self.geometry);
+        (parts.round() as u64).max(EVENT_PARTS)
     }
 
     /// A fixed cost a page or a sample, in picoseconds from nanoseconds at full scale.
@@ -209,7 +229,7 @@ mod tests {
         assert_eq!(scale.count(50.0), 2);
         assert_eq!(scale.count(2e6), 62_500);
         assert_eq!(scale.count(1e5), 3_125);
-        assert_eq!(scale.period(199), 50);
+        assert_eq!(scale.period(199) * 4, 199 * EVENT_PARTS);
         assert_eq!(scale.page_cost_ps(1050.0), 262_500);
         assert_eq!(scale.count(1536.0), 48);
         assert_eq!(scale.cache_lines(28_835_840.0, Grain::Stream), 3_520); // 220 KB

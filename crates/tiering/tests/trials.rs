@@ -32,7 +32,7 @@ fn the_same_seed_gives_the_same_outcome_and_another_another() {
 fn every_workload_runs_to_its_end() {
     for (workload, _) in WORKLOADS {
         let scale = match workload {
-            "graph500" | "stream-over-hot" => "131072:16",
+            "graph500" | "stream-over-hot" => "32768:16",
             "btree" => "131072:64",
             _ => "131072:128",
         };

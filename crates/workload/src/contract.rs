@@ -167,8 +167,14 @@ impl Series {
 
     /// The same, belonging to a pair.
     #[must_use]
-    pub fn with_peer(mut self, peer: u32) -> Self {
-        self.peer = Some(peer);
+    pub fn with_peer(self, peer: u32) -> Self {
+        self.beside(Some(peer))
+    }
+
+    /// The same, measured while the host `peer` did too, if there was one.
+    #[must_use]
+    pub fn beside(mut self, peer: Option<u32>) -> Self {
+        self.peer = peer;
         self
     }
 }

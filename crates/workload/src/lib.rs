@@ -18,9 +18,11 @@
 #![warn(missing_docs)]
 
 mod contract;
+mod gather;
 mod params;
 mod worker;
 
 pub use contract::{Mismatch, Outcome, Series, Unready, Verified, Workload};
+pub use gather::Gather;
 pub use params::{ParamError, Params, read_params};
 pub use worker::Worker;

@@ -14,7 +14,7 @@ const LAW: [(&str, &[&str]); 17] = [
     ("model", &["fabric"]),
     ("sim", &["model", "fabric"]),
     ("check", &["model", "fabric"]),
-    ("subjects", &["check", "graph", "sync", "fabric"]),
+    ("subjects", &["check", "graph", "table", "sync", "fabric"]),
     ("sync", &["fabric"]),
     ("workload", &["fabric", "sync"]),
     ("micro", WORKLOADS_NEED),

@@ -15,12 +15,10 @@ const COLUMNS: usize = 100;
 pub(crate) fn measure(args: &Measure) -> Result<(), Failure> {
     let mut plan = plans::of_one(&args.workload, &args.set)?;
     plans::apply(&mut plan, &args.place)?;
-    let job = Job {
-        plan,
-        place: &args.place,
-        out: args.place.out.clone(),
+    let job = Job::new(plan, &args.place, args.place.out.clone())?;
+    let Some(kept) = job.run()? else {
+        return Ok(());
     };
-    let kept = job.run()?;
     let printed = match &args.place.out {
         _ if args.json => kept.print_rows(),
         Some(out) => return conclude(&kept, out),

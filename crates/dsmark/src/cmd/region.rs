@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fabric::{Arena, HostAtomics};
+use harness::trial::Control;
 use serde_json::json;
+use sync::alloc::{ArenaState, Pool};
 use sync::header::{Condition, Header, HostLine, HostState, RunLine, RunState};
 use sync::rendezvous::{JoinError, refuse_if_alive};
 
@@ -113,6 +115,8 @@ struct Seen {
     run: Option<RunLine>,
     hosts: Vec<HostLine>,
     alive: bool,
+    /// Of the pool allocator that the run used, if it did: each lane's arena.
+    pool: Option<Vec<ArenaState>>,
 }
 
 impl job::OnRegion for Show {
@@ -126,6 +130,7 @@ impl job::OnRegion for Show {
             run: None,
             hosts: Vec::new(),
             alive: false,
+            pool: None,
         };
         if condition != Condition::Formatted {
             return seen;
@@ -137,6 +142,10 @@ impl job::OnRegion for Show {
             refuse_if_alive(port, &self.header),
             Err(JoinError::InUse { .. })
         );
+        let lanes = run.lanes.clamp(1, u64::from(fabric::MAX_HOSTS)) as u32;
+        let control = Control::lay_out(fabric::Pod::new(hosts.max(1), lanes));
+        let pool = Pool::found(port, &control.arena, region_bytes);
+        seen.pool = pool.map(|pool| pool.state(port));
         seen.run = Some(run);
         seen
     }
@@ -160,6 +169,7 @@ impl Seen {
         json!({
             "path": path, "region_bytes": self.region_bytes, "condition": self.condition(),
             "run": self.run, "hosts": self.hosts, "alive": self.alive,
+            "pool": self.pool,
         })
     }
 
@@ -191,6 +201,16 @@ impl Seen {
                 text,
                 "  host {host}: {:?}, process {}, beat {}{note}",
                 line.state, line.pid, line.beat
+            );
+        }
+        for (keeper, arena) in self.pool.iter().flatten().enumerate() {
+            let _ = writeln!(
+                text,
+                "  pool, arena {keeper}: {} of {} slabs in use, {} blocks out, {} bytes",
+                arena.slabs_in_use,
+                arena.slabs,
+                arena.blocks,
+                arena.lines * 64
             );
         }
         text

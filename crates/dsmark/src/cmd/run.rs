@@ -19,13 +19,11 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         .out
         .clone()
         .unwrap_or_else(|| fresh_directory(&plan.name));
-    let job = Job {
-        plan,
-        place: &args.place,
-        out: Some(out.clone()),
-    };
-    let kept = job.run()?;
-    conclude(&kept, &out)
+    let job = Job::new(plan, &args.place, Some(out.clone()))?;
+    match job.run()? {
+        Some(kept) => conclude(&kept, &out),
+        None => Ok(()),
+    }
 }
 
 /// `results/<plan>-<seconds>`: a new one for every run.

@@ -4,10 +4,11 @@ mod ablate;
 mod claims;
 mod rows;
 mod run;
+mod session;
 mod skew;
 
 use serde_json::{Value, json};
-use tiering::experiment::{Experiment, POLICIES, WORKLOADS};
+use tiering::experiment::{Experiment, ExperimentError, POLICIES, Variant, WORKLOADS};
 use tiering::policy::memtis::DIFFERENCES;
 use tiering::preset::{self, CapacityTier};
 
@@ -42,8 +43,11 @@ fn experiment(tiered: &Tiered) -> Result<Experiment, Failure> {
             known.join(", ")
         ))
     })?;
-    if tiered.seeds == 0 {
-        return Err(Failure::usage("--seeds 0 runs nothing; give at least 1"));
+    if tiered.seeds == 0 || tiered.seeds > MOST_SEEDS {
+        return Err(Failure::usage(format!(
+            "--seeds {}: give at least 1 and at most {MOST_SEEDS}",
+            tiered.seeds
+        )));
     }
     let experiment = Experiment {
         workload: tiered.workload.clone(),
@@ -51,8 +55,47 @@ fn experiment(tiered: &Tiered) -> Result<Experiment, Failure> {
         capacity_tier: *capacity_tier,
         scale: tiered.scale.as_deref().map(str::parse).transpose()?,
     };
-    experiment.effective_scale()?;
+    experiment.effective_scale().map_err(|error| match error {
+        ExperimentError::Workload(name) => {
+            let words = WORKLOADS
+                .iter()
+                .filter_map(|(name, _)| name.split(':').next());
+            unknown("workload", &name, words)
+        }
+        error => error.into(),
+    })?;
     Ok(experiment)
+}
+
+/// Seeds that one run may ask for: 10 give an interval, and 10,000 any digit that a model has.
+const MOST_SEEDS: u64 = 10_000;
+
+/// Refuses a policy or a switch that there is not, with the nearest that there is.
+fn known(policy: &str) -> Result<(), Failure> {
+    if POLICIES.iter().any(|(name, _)| *name == policy) {
+        return Ok(());
+    }
+    Variant::parse(policy)
+        .map(|_| ())
+        .map_err(|error| match error {
+            ExperimentError::Policy(name) => {
+                let word = name.split('+').next().unwrap_or_default().to_owned();
+                unknown("policy", &word, POLICIES.iter().map(|(name, _)| *name))
+            }
+            ExperimentError::Switch(name) => {
+                let switches = DIFFERENCES.iter().map(|difference| difference.name);
+                unknown("switch", &name, switches.chain(["no-split", "no-warm"]))
+            }
+            error => error.into(),
+        })
+}
+
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let near = fabric::nearest(name, known);
+    Failure::usage(format!(
+        "no {kind} {name:?}{}; `dsmark tier list` names them",
+        fabric::suggestion(near.as_deref())
+    ))
 }
 
 fn list(as_json: bool) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ mod sweep;
 use std::path::Path;
 
 use record::{Results, Row, Substrate};
-use report::claims::{Evaluation, Kind, Over, Verdict, parse};
+use report::claims::{Claim, Evaluation, Kind, Over, Verdict, parse};
 use sim::Split;
 use sim::pod::PodFile;
 
@@ -20,7 +20,17 @@ use crate::failure::Failure;
 use crate::out::print;
 use sweep::Sensitivity;
 
-const SHIPPED: &str = include_str!("../../../../artifact/claims.toml");
+/// The claims that ship, those on pods first.
+const SHIPPED: [(&str, &str); 2] = [
+    (
+        "artifact/claims.toml",
+        include_str!("../../../../artifact/claims.toml"),
+    ),
+    (
+        "artifact/tier-claims.toml",
+        include_str!("../../../../artifact/tier-claims.toml"),
+    ),
+];
 
 /// A claim with all that can be said about it.
 struct Finding<'a> {
@@ -32,12 +42,11 @@ struct Finding<'a> {
 }
 
 pub(crate) fn verify(args: &Verify) -> Result<(), Failure> {
-    let (text, origin) = match &args.claims {
-        Some(path) => (read(path)?, path.display().to_string()),
-        None => (SHIPPED.to_owned(), "artifact/claims.toml".to_owned()),
-    };
-    let claims = parse(&text, &origin)?;
     let results = Results::open(&args.directory)?;
+    let claims = match &args.claims {
+        Some(path) => parse(&read(path)?, &path.display().to_string())?,
+        None => shipped(&results)?,
+    };
     let evaluations = claims.iter().map(|claim| claim.evaluate(&results));
     let mut findings: Vec<Finding<'_>> = evaluations.map(explained).collect();
     sweep::sweep(&mut findings);
@@ -50,6 +59,24 @@ pub(crate) fn verify(args: &Verify) -> Result<(), Failure> {
         show::text(&findings)
     })?;
     verdict(&findings)
+}
+
+/// The claims that ship, file by file, if the results have rows of a workload that it is about; of
+/// results that no file is about, all of the first, which then say what is missing.
+fn shipped(results: &Results) -> Result<Vec<Claim>, Failure> {
+    let mut claims = Vec::new();
+    for (origin, text) in SHIPPED {
+        let file = parse(text, origin)?;
+        let mut workloads = file.iter().flat_map(|claim| &claim.terms);
+        if workloads.any(|term| results.rows.iter().any(|row| row.workload == term.workload)) {
+            claims.extend(file);
+        }
+    }
+    if claims.is_empty() {
+        let (origin, text) = SHIPPED[0];
+        claims = parse(text, origin)?;
+    }
+    Ok(claims)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -103,7 +130,9 @@ fn verdict(findings: &[Finding<'_>]) -> Result<(), Failure> {
     let untestable = |finding: &Finding<'_>| finding.evaluation.verdict == Verdict::Untestable;
     if findings.iter().all(untestable) {
         return Err(Failure::Measured(
-            "no claim could be tested on these results; make them with `dsmark run claims`".into(),
+            "no claim could be tested on these results; make them with `dsmark run claims` or \
+             `dsmark tier claims`"
+                .into(),
         ));
     }
     Ok(())

@@ -3,8 +3,8 @@
 //!
 //! `%%MatrixMarket matrix coordinate FIELD SYMMETRY` in any case, comments that start with `%`, the
 //! line `ROWS COLUMNS ENTRIES`, then an entry a line, from 1. Fields: pattern, integer, real.
-//! Symmetries: general, symmetric; an entry of a symmetric matrix is an edge in both directions. The
-//! entry in row `i` and column `j` is an edge from `i` to `j`.
+//! Symmetries: general, symmetric; an entry of a symmetric matrix is an edge in both directions.
+//! The entry in row `i` and column `j` is an edge from `i` to `j`.
 
 use crate::csr::{Csr, Edge, MAX_VERTICES};
 use crate::error::GraphError;

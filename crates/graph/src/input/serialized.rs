@@ -1,8 +1,8 @@
 //! `.sg`: rows as GAPBS (sbeamer/gapbs, `writer.h` and `reader.h`) holds them in memory.
 //!
 //! Little endian, without magic or padding: a byte that says whether edges have a direction; `M`,
-//! the stored arcs of one direction; `N`, the vertices, both as i64; `N + 1` offsets as i64, in arcs;
-//! `M` targets as i32. If directed, offsets and targets again, for incoming edges.
+//! the stored arcs of one direction; `N`, the vertices, both as i64; `N + 1` offsets as i64, in
+//! arcs; `M` targets as i32. If directed, offsets and targets again, for incoming edges.
 //!
 //! GAPBS trusts all of it. Here every claim is checked: the sizes against the file's, the offsets
 //! for order, the rows for order and for vertices that are not there, and that each arc has its
@@ -152,7 +152,7 @@ fn misplaced(rows: &Adjacency) -> Option<(u64, String)> {
         let at = |index: usize| rows.offsets()[vertex] + index as u64;
         if let Some(index) = row.windows(2).position(|pair| pair[0] >= pair[1]) {
             let why = format!(
-                "vertex {vertex} lists {} after {}: rows are sorted, and each neighbour stands once",
+                "vertex {vertex} lists {} after {}: rows are sorted, each neighbour stands once",
                 row[index + 1],
                 row[index]
             );

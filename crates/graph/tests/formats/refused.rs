@@ -23,142 +23,108 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// File, contents, line, reason. `MM` stands for the beginning of a Matrix Market file.
+const WRONG_LINES: [(&str, &str, &str, &str); 39] = [
+    ("a.el", "0 1\n1\n", "line 2", "the line ends"),
+    ("a.el", "0 1\n\n1 2 3\n", "line 3", ".wel"),
+    ("a.el", "0 1\n1 x\n", "line 2", "`x` is not a vertex"),
+    ("a.el", "0 -1\n", "line 1", "`-1`"),
+    ("a.el", "0,1\n", "line 1", "`0,1`"),
+    ("a.el", "0 1\n0 2147483647\n", "line 2", "too large"),
+    (
+        "a.el",
+        "0 1\n0 99999999999999999999999\n",
+        "line 2",
+        "too large",
+    ),
+    (
+        "a.el",
+        "0 2000000000\n",
+        "line 1",
+        "number those that have edges",
+    ),
+    ("a.el", "0 1\r2 3\n", "line 1", "carriage return"),
+    ("a.wel", "0 1 1\n0 1\n", "line 2", "weight"),
+    ("a.wel", "0 1 nan\n", "line 1", "`nan` is not a weight"),
+    ("a.wel", "0 1 1 1\n", "line 1", "one too many"),
+    ("a.gr", "a 1 2 1\n", "line 1", "before the line"),
+    ("a.gr", "c x\np sp 2 1\na 1 3 1\n", "line 3", "too large"),
+    ("a.gr", "p sp 2 1\na 0 1 1\n", "line 2", "the first is 1"),
+    ("a.gr", "p sp 2 2\na 1 2 1\n", "line 2", "cut short"),
+    (
+        "a.gr",
+        "p sp 2 1\na 1 2 1\nx\n",
+        "line 3",
+        "starts with a or c",
+    ),
+    ("a.gr", "p sp 2 1\np sp 2 1\n", "line 2", "second line `p`"),
+    ("a.gr", "p max 2 1\n", "line 1", "only `p sp N M`"),
+    ("a.gr", "", "line 1", "before its header"),
+    ("a.mtx", "0 1\n", "line 1", "%%matrixmarket"),
+    (
+        "a.mtx",
+        "MM complex general\n1 1 0\n",
+        "line 1",
+        "`complex`",
+    ),
+    (
+        "a.mtx",
+        "MM pattern hermitian\n1 1 0\n",
+        "line 1",
+        "`hermitian`",
+    ),
+    ("a.mtx", "MM pattern general\n2 3 0\n", "line 2", "square"),
+    (
+        "a.mtx",
+        "MM pattern general\n%\n2 2 2\n1 2\n",
+        "line 4",
+        "cut short",
+    ),
+    (
+        "a.mtx",
+        "MM pattern general\n2 2 1\n1 2\n2 1\n",
+        "line 4",
+        "says 1",
+    ),
+    (
+        "a.mtx",
+        "MM pattern general\n2 2 1\n1 2 5\n",
+        "line 3",
+        "one too many",
+    ),
+    ("a.mtx", "MM real general\n2 2 1\n1 2\n", "line 3", "weight"),
+    (
+        "a.mtx",
+        "MM pattern general\n2 2 1\n1 3\n",
+        "line 3",
+        "too large",
+    ),
+    (
+        "a.mtx",
+        "MM pattern general\n2000000000 2000000000 1\n1 2\n",
+        "line 3",
+        "believed",
+    ),
+    (
+        "a.mtx",
+        "MM pattern general\n2 2 1152921504606846976\n1 2\n",
+        "line 2",
+        "too large",
+    ),
+    ("a.graph", "2 1\n2\n", "line 2", "cut short"),
+    ("a.graph", "2 1\n2\n1\n1\n", "line 4", "one too many"),
+    ("a.graph", "2 2\n2\n1\n", "line 3", "both its ends"),
+    ("a.graph", "3 1\n2\n3\n\n", "line 4", "does not list"),
+    ("a.graph", "2 1 007\n2\n1\n", "line 1", "format `007`"),
+    ("a.graph", "2 1\n3\n1\n", "line 2", "too large"),
+    ("a.graph", "", "line 1", "before its header"),
+    ("a.graph", "2000000000 1\n2\n1\n", "line 3", "cut short"),
+];
+
 #[test]
 fn a_wrong_line_is_named_with_the_reason() {
-    let banner = "%%MatrixMarket matrix coordinate";
-    let mtx = |rest: &str| format!("{banner} {rest}");
-    let cases: Vec<(&str, String, &str, &str)> = vec![
-        ("a.el", "0 1\n1\n".into(), "line 2", "the line ends"),
-        ("a.el", "0 1\n\n1 2 3\n".into(), "line 3", ".wel"),
-        ("a.el", "0 1\n1 x\n".into(), "line 2", "`x` is not a vertex"),
-        ("a.el", "0 -1\n".into(), "line 1", "`-1`"),
-        ("a.el", "0,1\n".into(), "line 1", "`0,1`"),
-        ("a.el", "0 1\n0 2147483647\n".into(), "line 2", "too large"),
-        (
-            "a.el",
-            "0 1\n0 99999999999999999999999\n".into(),
-            "line 2",
-            "too large",
-        ),
-        (
-            "a.el",
-            "0 2000000000\n".into(),
-            "line 1",
-            "number those that have edges",
-        ),
-        ("a.el", "0 1\r2 3\n".into(), "line 1", "carriage return"),
-        ("a.wel", "0 1 1\n0 1\n".into(), "line 2", "weight"),
-        (
-            "a.wel",
-            "0 1 nan\n".into(),
-            "line 1",
-            "`nan` is not a weight",
-        ),
-        ("a.wel", "0 1 1 1\n".into(), "line 1", "one too many"),
-        ("a.gr", "a 1 2 1\n".into(), "line 1", "before the line"),
-        (
-            "a.gr",
-            "c x\np sp 2 1\na 1 3 1\n".into(),
-            "line 3",
-            "too large",
-        ),
-        (
-            "a.gr",
-            "p sp 2 1\na 0 1 1\n".into(),
-            "line 2",
-            "the first is 1",
-        ),
-        ("a.gr", "p sp 2 2\na 1 2 1\n".into(), "line 2", "cut short"),
-        (
-            "a.gr",
-            "p sp 2 1\na 1 2 1\nx\n".into(),
-            "line 3",
-            "starts with a or c",
-        ),
-        (
-            "a.gr",
-            "p sp 2 1\np sp 2 1\n".into(),
-            "line 2",
-            "second line `p`",
-        ),
-        ("a.gr", "p max 2 1\n".into(), "line 1", "only `p sp N M`"),
-        ("a.gr", String::new(), "line 1", "before its header"),
-        ("a.mtx", "0 1\n".into(), "line 1", "%%matrixmarket"),
-        (
-            "a.mtx",
-            mtx("complex general\n1 1 0\n"),
-            "line 1",
-            "`complex`",
-        ),
-        (
-            "a.mtx",
-            mtx("pattern hermitian\n1 1 0\n"),
-            "line 1",
-            "`hermitian`",
-        ),
-        ("a.mtx", mtx("pattern general\n2 3 0\n"), "line 2", "square"),
-        (
-            "a.mtx",
-            mtx("pattern general\n%\n2 2 2\n1 2\n"),
-            "line 4",
-            "cut short",
-        ),
-        (
-            "a.mtx",
-            mtx("pattern general\n2 2 1\n1 2\n2 1\n"),
-            "line 4",
-            "says 1",
-        ),
-        (
-            "a.mtx",
-            mtx("pattern general\n2 2 1\n1 2 5\n"),
-            "line 3",
-            "one too many",
-        ),
-        (
-            "a.mtx",
-            mtx("real general\n2 2 1\n1 2\n"),
-            "line 3",
-            "weight",
-        ),
-        (
-            "a.mtx",
-            mtx("pattern general\n2 2 1\n1 3\n"),
-            "line 3",
-            "too large",
-        ),
-        (
-            "a.mtx",
-            mtx("pattern general\n2000000000 2000000000 1\n1 2\n"),
-            "line 3",
-            "believed",
-        ),
-        (
-            "a.mtx",
-            mtx("pattern general\n2 2 1152921504606846976\n1 2\n"),
-            "line 2",
-            "too large",
-        ),
-        ("a.graph", "2 1\n2\n".into(), "line 2", "cut short"),
-        ("a.graph", "2 1\n2\n1\n1\n".into(), "line 4", "one too many"),
-        ("a.graph", "2 2\n2\n1\n".into(), "line 3", "both its ends"),
-        ("a.graph", "3 1\n2\n3\n\n".into(), "line 4", "does not list"),
-        (
-            "a.graph",
-            "2 1 007\n2\n1\n".into(),
-            "line 1",
-            "format `007`",
-        ),
-        ("a.graph", "2 1\n3\n1\n".into(), "line 2", "too large"),
-        ("a.graph", String::new(), "line 1", "before its header"),
-        (
-            "a.graph",
-            "2000000000 1\n2\n1\n".into(),
-            "line 3",
-            "cut short",
-        ),
-    ];
-    for (name, text, place, why) in cases {
+    for (name, text, place, why) in WRONG_LINES {
+        let text = text.replace("MM", "%%MatrixMarket matrix coordinate");
         let error = error(name, &text);
         let named = error.contains(&format!("{place}:")) && error.contains(why);
         assert!(named, "{name} {text:?}: {error}");

@@ -103,7 +103,8 @@ impl<'a, P: HostAtomics> Window<'a, P> {
     /// Lines up for a window.
     pub(super) fn start(&self, hosts: HostsActive) -> Result<(), Gone> {
         match hosts {
-            HostsActive::Each => self.gate(),
+            // The hosts of a pair come out of one barrier; the others wait in the next.
+            HostsActive::Each | HostsActive::Pairs | HostsActive::Noisy => self.gate(),
             // Between hosts as well; the gate keeps the count in step.
             HostsActive::All => self.worker.line_up().and_then(|()| self.gate()),
         }

@@ -216,6 +216,8 @@ pub struct Claim {
     pub unit: String,
     /// How several rows become a verdict.
     pub over: Over,
+    /// Which assumption decides it, where somebody found out; told where the claim fails.
+    pub assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -239,6 +241,7 @@ struct Table {
     expected: Expected,
     unit: String,
     over: Over,
+    assumption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -295,6 +298,7 @@ impl From<Table> for Claim {
             expected: table.expected,
             unit: table.unit,
             over: table.over,
+            assumption: table.assumption,
         }
     }
 }
@@ -307,11 +311,11 @@ impl Claim {
         } else if !(low > 0.0 && high.is_finite() && low <= high) {
             Some("what it expects is no range above 0: write min <= max, or value and tolerance")
         } else if self.over == Over::Ratio && self.terms.len() != 2 {
-            Some("a ratio is of two tables: select = [{ .. }, { .. }]")
+            Some("over = \"ratio\" is of two: write select as a list of two tables")
         } else if self.terms.is_empty()
             || (!matches!(self.over, Over::Sum | Over::Ratio) && self.terms.len() > 1)
         {
-            Some("select holds one table; several are for over = \"sum\" or \"ratio\"")
+            Some("select holds one table; several are for over = \"sum\"")
         } else {
             None
         }

@@ -2,11 +2,13 @@
 
 mod axis;
 pub(crate) mod bandwidth;
+pub(crate) mod bounded;
 mod chart;
-pub(crate) mod coordination;
 pub(crate) mod curve;
 mod dots;
 pub(crate) mod finding;
+mod hashtable;
+mod hosts;
 pub(crate) mod latency;
 mod matrix;
 mod page;
@@ -15,7 +17,7 @@ pub(crate) mod primitive;
 pub(crate) mod ruler;
 mod scene;
 mod sharing;
-mod tier;
+pub(crate) mod tier;
 pub(crate) mod visibility;
 
 use std::fs;
@@ -53,16 +55,18 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 12] = [
+const FIGURES: [(&str, Draw); 14] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
     ("primitive.svg", primitive::draw),
     ("visibility.svg", visibility::draw),
-    ("lock.svg", coordination::draw_lock),
-    ("barrier.svg", coordination::draw_barrier),
-    ("atomic.svg", coordination::draw_atomic),
+    ("hosts.svg", hosts::draw),
+    ("lock.svg", bounded::draw_lock),
+    ("barrier.svg", bounded::draw_barrier),
+    ("atomic.svg", bounded::draw_atomic),
     ("sharing.svg", sharing::draw),
+    ("hashtable.svg", hashtable::draw),
     ("tier.svg", tier::draw),
     ("tier_truth.svg", tier::draw_truth),
     ("tier_skew.svg", tier::draw_skew),

@@ -100,6 +100,8 @@ impl Page {
         for problem in &results.problems {
             self.paragraph(SMALL, MUTED, &format!("Problem: {problem}"));
         }
+        let caveats = results.rows.iter().filter_map(|row| row.caveat.as_deref());
+        self.notes(caveats.map(|caveat| format!("Caveat: {caveat}")));
         if let Some(manifest) = &results.manifest {
             self.paragraph(SMALL, MUTED, &format!("Made by: {}", manifest.command));
         }

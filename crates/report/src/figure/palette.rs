@@ -52,6 +52,26 @@ pub(super) fn style(index: usize) -> Style {
     }
 }
 
+/// The style of one part of a whole, where parts touch and only colour tells them apart: seven
+/// colours of Okabe and Ito, the last a grey for what is left.
+pub(super) fn part(index: usize) -> Style {
+    const COLORS: [RGBColor; 7] = [
+        RGBColor(0, 114, 178),
+        RGBColor(0, 158, 115),
+        RGBColor(213, 94, 0),
+        RGBColor(240, 200, 40),
+        RGBColor(204, 121, 167),
+        RGBColor(86, 180, 233),
+        RGBColor(120, 120, 120),
+    ];
+    let color = COLORS[index % COLORS.len()];
+    Style {
+        color,
+        pale: color,
+        form: Form::Square,
+    }
+}
+
 /// The marker of a series.
 pub(super) fn marker(center: Point, style: Style) -> Shape {
     let (x, y) = center;

@@ -42,6 +42,20 @@ impl Ruler {
         }
     }
 
+    /// From 0 to 100 %: a share has no room beyond the whole.
+    pub(super) fn share() -> Self {
+        let tick = |fifth: i32| {
+            let percent = f64::from(fifth) * 20.0;
+            (percent, trim(&digits(percent)))
+        };
+        Self {
+            low: 0.0,
+            high: 100.0,
+            logarithmic: false,
+            ticks: (0..=5).map(tick).collect(),
+        }
+    }
+
     /// From 1, 2 or 5 times a power of ten to another.
     fn decades(scale: Scale<'_>, least: f64, greatest: f64) -> Self {
         let (least, greatest) = (scale.in_unit(least), scale.in_unit(greatest));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::chart::{Chart, Estimate, Line};
 use super::page::{BODY, GAP, MARGIN, Page, SMALL, WIDTH};
-use super::palette::{INK, MUTED, Style, style};
+use super::palette::{INK, MUTED, Style, part, style};
 use super::ruler::Ruler;
 use super::scene::Scene;
 use crate::condition::Condition;
@@ -14,8 +14,9 @@ use crate::phrase;
 use crate::quantity::Scale;
 use crate::text;
 
-const WORKLOAD: &str = "tier";
-const TIME: &str = "time_ns";
+pub(crate) const WORKLOAD: &str = "tier";
+pub(crate) const SKEW: &str = "tier-skew";
+pub(crate) const TIME: &str = "time_ns";
 
 /// Policies that one figure tells apart.
 const MOST: usize = 8;
@@ -101,7 +102,7 @@ fn parts(page: &mut Page, told: &[Told<'_>]) {
     let legend: Vec<(&str, Style)> = PARTS
         .iter()
         .enumerate()
-        .map(|(index, (name, _))| (*name, style(index)))
+        .map(|(index, (name, _))| (*name, part(index)))
         .collect();
     page.legend(&legend);
     let seconds = |one: &Told<'_>, kinds: &[&str]| -> f64 {
@@ -115,14 +116,16 @@ fn parts(page: &mut Page, told: &[Told<'_>]) {
     }
     let room = f64::from(WIDTH - 2 * MARGIN);
     for one in told {
-        page.paragraph(SMALL, INK, &format!("{}: {:.0} s", one.name, whole(one)));
+        let beside = background(one);
+        let text = format!("{}: {:.0} s{beside}", one.name, whole(one));
+        page.paragraph(SMALL, INK, &text);
         let mut from = f64::from(MARGIN);
         for (index, (_, kinds)) in PARTS.iter().enumerate() {
             let to = from + seconds(one, kinds) / longest * room;
             let y = page.y + GAP;
             if to > from {
                 let ends = ((from as i32, y), (to as i32, y));
-                page.scene.line(ends.0, ends.1, bar(index), 12);
+                page.scene.line(ends.0, ends.1, part(index).color, 12);
             }
             from = to;
         }
@@ -130,10 +133,20 @@ fn parts(page: &mut Page, told: &[Told<'_>]) {
     }
 }
 
-/// Bars have no markers: the second four are the pale ones of the first.
-fn bar(index: usize) -> plotters::style::RGBColor {
-    let style = style(index);
-    if index < 5 { style.color } else { style.pale }
+/// What daemons did beside the threads whose time is shown; empty where the record does not say.
+fn background(one: &Told<'_>) -> String {
+    let Some(daemons) = one.history["background_s"].as_object() else {
+        return String::new();
+    };
+    let busy = daemons.iter().filter_map(|(name, seconds)| {
+        let seconds = seconds.as_f64().filter(|seconds| *seconds >= 0.5)?;
+        Some(format!("{name} {seconds:.0} s"))
+    });
+    let busy = busy.collect::<Vec<_>>().join(", ");
+    if busy.is_empty() {
+        return busy;
+    }
+    format!("; on cores of their own: {busy}")
 }
 
 /// Values of a column of the moments against time.
@@ -160,7 +173,10 @@ fn chart(page: &mut Page, lines: Vec<Line>, heading: &str, unit: &str, x_name: &
     }
     let plain = |unit| Scale::fit(unit, std::iter::empty());
     let x = Ruler::linear(plain("s"), &xs);
-    let y = Ruler::linear(plain(unit), &ys);
+    let y = match unit {
+        "%" => Ruler::share(),
+        _ => Ruler::linear(plain(unit), &ys),
+    };
     page.chart(&Chart {
         heading: format!("{heading} ({unit})"),
         x: &x,
@@ -277,9 +293,9 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
 /// The bucket of skewness that sampling gives to pages that are used evenly, and to such that are
 /// not.
 pub(super) fn draw_skew(results: &Results) -> Option<Scene> {
-    let conditions = Condition::of_workload(results, "tier-skew");
+    let conditions = Condition::of_workload(results, SKEW);
     let title = skew_title(&conditions)?;
-    let mut page = Page::new(&title, "tier-skew", results, &conditions);
+    let mut page = Page::new(&title, SKEW, results, &conditions);
     let key = "Markers: medians. Bars: their 95 % intervals. The applications of 65 GB that Memtis \
                was measured with have about 0.12 samples a page and cooling, those of 12 GB 0.65.";
     page.paragraph(SMALL, MUTED, key);
@@ -315,7 +331,7 @@ pub(super) fn draw_skew(results: &Results) -> Option<Scene> {
 }
 
 /// What sampling makes of the page that is used most evenly, where samples are fewest.
-fn skew_title(conditions: &[Condition<'_>]) -> Option<String> {
+pub(crate) fn skew_title(conditions: &[Condition<'_>]) -> Option<String> {
     let density = |one: &Condition<'_>| one.number("samples_per_page").unwrap_or(f64::MAX);
     let active = |one: &Condition<'_>| one.number("active_subpages").unwrap_or(0.0);
     let evenest = conditions.iter().map(active).fold(0.0, f64::max);

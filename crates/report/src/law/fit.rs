@@ -87,15 +87,15 @@ fn solve(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
         .then_some(solution)
 }
 
-/// Splits points for a fair test: fitted are those whose bytes and operations both are at the first,
-/// third, fifth .. level; tested is every condition with a level that the fit has never seen.
+/// Splits points for a fair test: fitted are those whose bytes and operations both are at the
+/// first, third, fifth .. level; tested is every condition with a level that the fit has not seen.
 pub(super) fn split(points: &[Point]) -> (Vec<Point>, Vec<Point>) {
     let bytes = levels(points.iter().map(|point| point.bytes));
     let operations = levels(points.iter().map(|point| point.operations));
     let even = |levels: &[f64], value: f64| {
         levels
             .iter()
-            .position(|level| *level == value)
+            .position(|level| level.total_cmp(&value).is_eq())
             .is_some_and(|at| at % 2 == 0)
     };
     let fitted = |point: &&Point| even(&bytes, point.bytes) && even(&operations, point.operations);

@@ -1,7 +1,7 @@
 //! What decides the cost of sharing: bytes that are republished, or operations that order them?
 //!
-//! From the rows of the workload `sharing`. For all conditions of a pod: the rank correlation of the
-//! slow-down with either. For conditions that differ in nothing but the two: the law
+//! From the rows of the workload `sharing`. For all conditions of a pod: the rank correlation of
+//! the slow-down with either. For conditions that differ in nothing but the two: the law
 //! `time = base + a bytes + b operations`, fitted to a part and tested on the rest, and with it the
 //! break-even: how many bytes cost as much as one operation.
 //!
@@ -23,6 +23,9 @@ pub(crate) const WORKLOAD: &str = "sharing";
 pub(crate) const METRIC: &str = "time_ns";
 const BYTES: &str = "republished_bytes";
 const OPERATIONS: &str = "sync_ops";
+
+/// Fields and values of a condition.
+type Fields = Vec<(String, String)>;
 
 /// Fields that do not tell groups apart.
 const CAUSES: [&str; 2] = [BYTES, OPERATIONS];
@@ -93,16 +96,15 @@ fn point(condition: &Condition<'_>) -> Option<Point> {
 
 impl Law {
     fn of(section: &[Condition<'_>]) -> Self {
-        let mut groups: Vec<(Vec<(String, String)>, String, Vec<Point>)> = Vec::new();
+        let mut groups: Vec<(Fields, String, Vec<Point>)> = Vec::new();
         for condition in section {
             let fields = condition.fields_except(&CAUSES);
             let point = point(condition).expect("conditions without a time were left out");
-            match groups.iter_mut().find(|(known, ..)| *known == fields) {
-                Some((.., points)) => points.push(point),
-                None => {
-                    let name = words(condition, section);
-                    groups.push((fields, name, vec![point]));
-                }
+            if let Some((.., points)) = groups.iter_mut().find(|(known, ..)| *known == fields) {
+                points.push(point);
+            } else {
+                let name = words(condition, section);
+                groups.push((fields, name, vec![point]));
             }
         }
         let slow: Vec<(Point, f64)> = groups
@@ -110,12 +112,11 @@ impl Law {
             .flat_map(|(.., points)| slowed(points))
             .collect();
         let ends = |of: fn(&Point) -> f64| {
-            let values = slow.iter().map(|(point, _)| of(point));
-            let ends = [
-                values.clone().fold(f64::MAX, f64::min),
-                values.fold(0.0, f64::max),
-            ];
-            ends
+            let values = || slow.iter().map(|(point, _)| of(point));
+            [
+                values().fold(f64::MAX, f64::min),
+                values().fold(0.0, f64::max),
+            ]
         };
         Self {
             label: section[0].label,
@@ -207,8 +208,9 @@ impl Law {
     /// What it says, in sentences.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut sentences = vec![format!(
-            "{} conditions, {} to {} bytes republished by a host in a round and {} to {} operations: \
-             the slow-down has a rank correlation of {} with the bytes and of {} with the operations.",
+            "{} conditions, {} to {} bytes republished by a host in a round and {} to {} \
+             operations: the slow-down has a rank correlation of {} with the bytes and of {} with \
+             the operations.",
             self.conditions,
             self.bytes[0],
             self.bytes[1],
@@ -225,25 +227,26 @@ impl Law {
 impl Group {
     fn sentence(&self) -> Option<String> {
         let line = self.line?;
-        let mut said = format!(
+        let mut said = vec![format!(
             "a round takes {:.1} us + {:.2} ns a byte + {:.2} us an operation",
             line.base_ns / 1e3,
             line.ns_per_byte,
             line.ns_per_operation / 1e3
-        );
+        )];
         if let Some(bytes) = self.break_even_bytes {
-            said += &format!("; one operation costs as much as {bytes:.0} bytes");
+            said.push(format!("one operation costs as much as {bytes:.0} bytes"));
         }
         if let Some([median, worst]) = self.held_out_error {
-            said += &format!(
-                "; fitted to {} conditions, it is {:.1} % off on the {} others at the median, \
+            said.push(format!(
+                "fitted to {} conditions, it is {:.1} % off on the {} others at the median, \
                  {:.1} % at worst",
                 self.fitted,
                 100.0 * median,
                 self.tested,
                 100.0 * worst
-            );
+            ));
         }
+        let said = said.join("; ");
         let name = if self.name.is_empty() {
             "All"
         } else {

@@ -49,7 +49,7 @@ impl Correlation {
 pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (x, y) = (ranks(&x), ranks(&y));
-    let mean = (pairs.len() as f64 + 1.0) / 2.0;
+    let mean = 1.0_f64.midpoint(pairs.len() as f64);
     let of = |a: &[f64], b: &[f64]| -> f64 {
         let products = a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean));
         products.sum()
@@ -64,8 +64,8 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0.0; values.len()];
     let mut taken = 0;
-    for equal in order.chunk_by(|&a, &b| values[a] == values[b]) {
-        let mean = taken as f64 + (equal.len() as f64 + 1.0) / 2.0;
+    for equal in order.chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq()) {
+        let mean = taken as f64 + 1.0_f64.midpoint(equal.len() as f64);
         for &index in equal {
             ranks[index] = mean;
         }

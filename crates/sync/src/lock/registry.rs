@@ -124,6 +124,13 @@ macro_rules! locks {
         }
 
         impl Algorithm {
+            /// Whether hosts that do not acquire it have to pass it on.
+            pub fn is_tended(self) -> bool {
+                match self {
+                    $(Self::$variant => <$lock as Lock>::TENDED,)*
+                }
+            }
+
             /// Whether a lane has to serve it.
             pub fn is_served(self) -> bool {
                 match self {

@@ -1,5 +1,7 @@
 //! Synthetic patterns: each isolates one thing that a policy can get wrong.
 
+use thiserror::Error;
+
 use super::{Application, Phase, Step};
 use crate::machine::Area;
 use crate::random::{Random, mix};
@@ -51,14 +53,62 @@ pub enum Pattern {
     Antagonist(u32),
 }
 
+/// A synthetic workload's name that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PatternError {
+    /// No such pattern.
+    #[error("no synthetic workload {0:?}; `dsmark tier list` names them")]
+    Unknown(String),
+    /// A number that is none, or none that can be.
+    #[error("workload {name:?}: write {word}:PERCENT with a whole number from 1 to {most}")]
+    Percent {
+        /// As typed.
+        name: String,
+        /// The pattern.
+        word: &'static str,
+        /// The greatest percentage.
+        most: u32,
+    },
+    /// A number where there is none to set.
+    #[error("workload {name:?}: {word} takes no number; write {word}")]
+    Numberless {
+        /// As typed.
+        name: String,
+        /// The pattern.
+        word: String,
+    },
+}
+
+/// Patterns with a percentage: its name, its default, its greatest value. A page of nothing but
+/// zeros holds nothing to read; beyond 95 % of a memory's bandwidth a queue has no bound to speak
+/// of, so that waiting, not the policy, would be measured.
+type Percentage = (&'static str, u32, u32, fn(u32) -> Pattern);
+const PERCENTAGES: [Percentage; 3] = [
+    ("skew-in-huge", 10, 100, Pattern::SkewInHuge),
+    ("zero-bloat", 75, 99, Pattern::ZeroBloat),
+    ("bw-antagonist", 50, 95, Pattern::Antagonist),
+];
+
 impl Pattern {
     /// By name, such as `skew-in-huge:10`.
-    pub fn parse(name: &str) -> Option<Self> {
+    ///
+    /// # Errors
+    /// No such pattern, or a number that it cannot have.
+    pub fn parse(name: &str) -> Result<Self, PatternError> {
         let (word, number) = match name.split_once(':') {
-            Some((word, number)) => (word, Some(number.parse::<u32>().ok()?)),
+            Some((word, number)) => (word, Some(number)),
             None => (name, None),
         };
-        let percent = |default: u32| number.unwrap_or(default).clamp(1, 100);
+        if let Some(&(word, default, most, of)) = PERCENTAGES.iter().find(|(w, ..)| *w == word) {
+            let Some(number) = number else {
+                return Ok(of(default));
+            };
+            let percent = number.parse().ok().filter(|n| (1..=most).contains(n));
+            let name = name.to_owned();
+            return percent
+                .map(of)
+                .ok_or(PatternError::Percent { name, word, most });
+        }
         let plain = match word {
             "gups-hot" => Self::GupsHot,
             "s1-onehot" => Self::OneHot,
@@ -67,12 +117,21 @@ impl Pattern {
             "store-heavy" => Self::StoreHeavy,
             "stream-over-hot" => Self::StreamOverHot,
             "multi-tenant" => Self::TwoTenants,
-            "skew-in-huge" => return Some(Self::SkewInHuge(percent(10))),
-            "zero-bloat" => return Some(Self::ZeroBloat(percent(75))),
-            "bw-antagonist" => return Some(Self::Antagonist(percent(50))),
-            _ => return None,
+            _ => return Err(PatternError::Unknown(name.to_owned())),
         };
-        number.is_none().then_some(plain)
+        match number {
+            None => Ok(plain),
+            Some(_) => Err(PatternError::Numberless {
+                name: name.to_owned(),
+                word: word.to_owned(),
+            }),
+        }
+    }
+
+    /// Bytes at full scale.
+    pub fn footprint(self) -> f64 {
+        let tenants = Synthetic::tenants(self) as f64;
+        tenants * self.full_bytes()
     }
 
     fn full_bytes(self) -> f64 {

@@ -123,10 +123,9 @@ impl Mechanism {
     #[cold]
     fn walk(&mut self, thread: usize, vpn: u32, tag: u32) {
         self.tally.walks += 1;
-        let end = self.move_ends(tag);
-        let now = self.threads[thread].now;
-        if end > now {
-            self.spend(thread, Spent::Blocked, end - now);
+        let wait = self.under_way(tag, self.threads[thread].now);
+        if wait > 0 {
+            self.spend(thread, Spent::Blocked, wait);
         }
         let mut cost = self.costs.walk;
         let index = if tag & 1 == 0 { vpn } else { vpn / SUBPAGES };

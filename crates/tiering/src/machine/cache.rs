@@ -1,6 +1,6 @@
 //! The last-level cache: what it absorbs, no sampler of misses sees.
 
-use super::tlb::spread;
+use super::tlb::{first_match, spread};
 
 const WAYS: usize = 8;
 
@@ -33,18 +33,20 @@ impl Cache {
     /// Looks a line up and fetches it if absent; a store makes it dirty.
     #[inline]
     pub(super) fn touch(&mut self, line: u32, store: bool) -> Lookup {
-        let index = (spread(line) * self.sets.len() as u64) >> 32;
+        let index = (u64::from(spread(line)) * self.sets.len() as u64) >> 32;
         let set = &mut self.sets[index as usize];
-        // Every way moves down by one until the line is found, or the last one falls out.
         let first = line << 1 | u32::from(store);
-        let mut victim = first;
-        for way in set.iter_mut() {
-            std::mem::swap(way, &mut victim);
-            if victim >> 1 == line {
-                set[0] |= victim & 1;
-                return Lookup::Hit;
-            }
+        // All ways are compared before any branch: where in the set a line is, nobody can guess.
+        let found = first_match(set.map(|way| way >> 1), line);
+        if found < WAYS {
+            let dirty = set[found] & 1;
+            set.copy_within(..found, 1);
+            set[0] = first | dirty;
+            return Lookup::Hit;
         }
+        let victim = set[WAYS - 1];
+        set.copy_within(..WAYS - 1, 1);
+        set[0] = first;
         if victim & 1 == 1 && victim != NONE {
             Lookup::Evicted(victim >> 1)
         } else {

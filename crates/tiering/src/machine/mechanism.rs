@@ -28,6 +28,14 @@ pub enum Daemon {
     Collapser,
 }
 
+/// Each of them, with its name.
+pub const DAEMONS: [(Daemon, &str); 4] = [
+    (Daemon::Sampler, "sampler"),
+    (Daemon::Demoter, "demoter"),
+    (Daemon::Promoter, "promoter"),
+    (Daemon::Collapser, "collapser"),
+];
+
 /// Who pays for a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payer {
@@ -75,8 +83,13 @@ pub(super) struct Thread {
     pub(super) streams: Streams,
 }
 
-/// Pages under way: whoever touches one waits for its end.
-const MOVES_REMEMBERED: usize = 32;
+/// Pages under way: whoever touches one waits for its end. A daemon moves at most 57 base pages a
+/// quantum at a geometry of 128.
+const MOVES_REMEMBERED: usize = 64;
+
+/// Simulated time that threads run ahead of each other at most, in picoseconds: short against the
+/// 2 ms after which samples are read, scaled to 1/1024 or more; shorter only costs.
+pub const QUANTUM_PS: u64 = 2_000_000;
 
 /// The hardware and the kernel.
 #[derive(Clone, Debug)]
@@ -93,9 +106,11 @@ pub struct Mechanism {
     pub(super) heat: Vec<u32>,
     pub(super) page_shift: u32,
     pub(super) entry_line_shift: u32,
-    /// Tag and end of the latest moves.
-    moves: [(u32, u64); MOVES_REMEMBERED],
+    /// Tag, begin and end of the latest moves.
+    moves: [(u32, u64, u64); MOVES_REMEMBERED],
     next_move: usize,
+    /// The end of the last of them.
+    moves_end: u64,
     daemons: [(u64, u64); 4],
     space: Space,
     random: Random,
@@ -133,8 +148,9 @@ impl Mechanism {
             heat: Vec::new(),
             page_shift: scale.page_shift(grain),
             entry_line_shift: scale.entries_per_line_shift(grain),
-            moves: [(u32::MAX, 0); MOVES_REMEMBERED],
+            moves: [(u32::MAX, 0, 0); MOVES_REMEMBERED],
             next_move: 0,
+            moves_end: 0,
             daemons: [(0, 0); 4],
             space: Space::default(),
             random: Random::new(setup.seed, 1),
@@ -173,9 +189,10 @@ impl Mechanism {
         self.now
     }
 
-    /// Whether a daemon has finished what it was given before the current quantum.
+    /// Whether a daemon can begin something in the current quantum: what it was given ends before
+    /// the quantum does.
     pub fn is_idle(&self, daemon: Daemon) -> bool {
-        self.daemons[daemon as usize].0 <= self.now
+        self.daemons[daemon as usize].0 < self.now + QUANTUM_PS
     }
 
     /// What a daemon has worked in all, in picoseconds.
@@ -238,8 +255,10 @@ impl Mechanism {
         self.charge(payer, Spent::HintFault, cost);
         self.shoot_down(page, payer);
         if let Payer::Daemon(daemon) = payer {
-            self.moves[self.next_move] = (page.tag(), self.daemons[daemon as usize].0);
+            let end = self.daemons[daemon as usize].0;
+            self.moves[self.next_move] = (page.tag(), end - cost, end);
             self.next_move = (self.next_move + 1) % MOVES_REMEMBERED;
+            self.moves_end = self.moves_end.max(end);
         }
         Ok(())
     }
@@ -359,10 +378,15 @@ impl Mechanism {
         }
     }
 
-    /// When the move of a page that is under way ends; 0 if none is.
-    pub(super) fn move_ends(&self, tag: u32) -> u64 {
-        let ends = self.moves.iter().filter(|(moved, _)| *moved == tag);
-        ends.map(|&(_, end)| end).max().unwrap_or(0)
+    /// How long a page that is touched at a time is still under way.
+    #[inline]
+    pub(super) fn under_way(&self, tag: u32, at: u64) -> u64 {
+        if at >= self.moves_end {
+            return 0;
+        }
+        let moves = self.moves.iter();
+        let held = moves.filter(|&&(moved, begin, end)| moved == tag && begin <= at && at < end);
+        held.map(|&(_, _, end)| end - at).max().unwrap_or(0)
     }
 
     #[inline]

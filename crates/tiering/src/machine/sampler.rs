@@ -2,7 +2,11 @@
 
 use crate::random::Random;
 
-/// How many events make a record; `None` switches an event off.
+/// Parts of an event in which periods are counted: at a scale they are no whole numbers, and
+/// rounding 1.55 to 2 would sample a quarter less.
+pub const EVENT_PARTS: u64 = 256;
+
+/// How many events make a record, in parts of an event, at least one; `None` switches it off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Periods {
     /// Retired loads that missed the cache.
@@ -52,7 +56,7 @@ impl Sampler {
             ]) {
                 *left = match (old, new) {
                     (_, None) => OFF,
-                    (None, Some(period)) => 1 + random.below(period),
+                    (None, Some(period)) => EVENT_PARTS + random.below(period),
                     (Some(_), Some(_)) => *left,
                 };
             }
@@ -63,17 +67,13 @@ impl Sampler {
     /// Counts a demand miss of a load; whether it makes a record.
     #[inline]
     pub(super) fn load(&mut self, thread: usize) -> bool {
-        let left = &mut self.left[thread][0];
-        *left -= 1;
-        *left == 0
+        due(&mut self.left[thread][0])
     }
 
     /// Counts a store; whether it makes a record.
     #[inline]
     pub(super) fn store(&mut self, thread: usize) -> bool {
-        let left = &mut self.left[thread][1];
-        *left -= 1;
-        *left == 0
+        due(&mut self.left[thread][1])
     }
 
     /// Makes a record and starts the next period; false if the ring was full.
@@ -84,7 +84,9 @@ impl Sampler {
         } else {
             self.periods.load
         };
-        self.left[thread][event] = period.unwrap_or(OFF);
+        let left = &mut self.left[thread][event];
+        // What is left of the last event counts towards the next record.
+        *left = period.map_or(OFF, |period| *left + period - EVENT_PARTS);
         let ring = &mut self.rings[thread][event];
         let room = ring.len() < self.ring_records;
         if room {
@@ -116,6 +118,16 @@ impl Sampler {
     }
 }
 
+/// Counts an event; whether it makes a record, which then starts the next period.
+#[inline]
+fn due(left: &mut u64) -> bool {
+    let due = *left <= EVENT_PARTS;
+    if !due {
+        *left -= EVENT_PARTS;
+    }
+    due
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +136,7 @@ mod tests {
     fn one_event_in_a_period_makes_a_record() {
         let mut sampler = Sampler::new(1, 1_000);
         let periods = Periods {
-            load: Some(7),
+            load: Some(7 * EVENT_PARTS),
             store: None,
         };
         sampler.set(periods, &mut Random::new(1, 1));
@@ -142,6 +154,23 @@ mod tests {
         sampler.drain(&mut taken, (0, 0), 1);
         assert_eq!(taken.len(), 100);
         assert!(taken.iter().all(|&record| record == sample));
+    }
+
+    #[test]
+    fn a_period_that_is_no_whole_number_is_kept_on_average() {
+        let mut sampler = Sampler::new(1, 1_000_000);
+        let periods = Periods {
+            load: Some(398), // 1.555 events
+            store: None,
+        };
+        sampler.set(periods, &mut Random::new(3, 1));
+        let events = 100_000_u64;
+        let sample = Sample {
+            vpn: 0,
+            store: false,
+        };
+        let records = (0..events).filter(|_| sampler.load(0) && sampler.record(0, sample));
+        assert!((records.count() as u64).abs_diff(events * 256 / 398) <= 1);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The hardware prefetcher: what it fetches in time, retires no demand miss.
 
+use super::tlb::first_match;
 use crate::scale::{LINE_BYTES, PAGE_BYTES};
 
 /// Streams that one core follows.
@@ -27,16 +28,15 @@ impl Streams {
     /// Whether a line that is not cached had been fetched ahead.
     #[inline]
     pub(super) fn fetched(&mut self, line: u32) -> bool {
-        for next in &mut self.next {
-            if *next >> 1 == line {
-                let trained = *next & 1 == 1;
-                *next = if (line + 1).is_multiple_of(PAGE_LINES) {
-                    u32::MAX
-                } else {
-                    (line + 1) << 1 | 1
-                };
-                return trained;
-            }
+        let found = first_match(self.next.map(|next| next >> 1), line);
+        if let Some(next) = self.next.get_mut(found) {
+            let trained = *next & 1 == 1;
+            *next = if (line + 1).is_multiple_of(PAGE_LINES) {
+                u32::MAX
+            } else {
+                (line + 1) << 1 | 1
+            };
+            return trained;
         }
         self.next[self.replace] = (line + 1) << 1;
         self.replace = (self.replace + 1) % TRACKERS;

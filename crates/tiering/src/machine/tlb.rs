@@ -1,7 +1,5 @@
 //! A thread's translation buffer, shared by both page sizes.
 
-use crate::random::mix;
-
 const WAYS: usize = 4;
 
 /// Which sets there are is hashed, so that a scaled number of entries need not be a power of two
@@ -23,22 +21,24 @@ impl Tlb {
 
     #[inline]
     fn set(&mut self, tag: u32) -> &mut [u32; WAYS] {
-        let spread = u64::from(tag.wrapping_mul(0x9e37_79b1));
-        let index = (spread * self.sets.len() as u64) >> 32;
+        let index = (u64::from(spread(tag)) * self.sets.len() as u64) >> 32;
         &mut self.sets[index as usize]
     }
 
     /// Looks a page up, least recently used out; whether it was there.
     #[inline]
     pub(super) fn touch(&mut self, tag: u32) -> bool {
-        let mut displaced = tag;
-        for way in self.set(tag) {
-            std::mem::swap(way, &mut displaced);
-            if displaced == tag {
-                return true;
-            }
-        }
-        false
+        let set = self.set(tag);
+        let found = first_match(*set, tag);
+        let hit = found < WAYS;
+        let [a, b, c, d] = *set;
+        *set = match found {
+            0 => return true,
+            1 => [tag, a, c, d],
+            2 => [tag, a, b, d],
+            _ => [tag, a, b, c],
+        };
+        hit
     }
 
     /// Drops a page; whether it was there.
@@ -53,10 +53,21 @@ impl Tlb {
     }
 }
 
-/// A hash for tables that are indexed by line: the upper half of the mixed word.
+/// A hash for tables that are indexed by line or page: by the golden section (Knuth, volume 3,
+/// section 6.4), which spreads strides evenly.
 #[inline]
-pub(super) fn spread(line: u32) -> u64 {
-    mix(u64::from(line)) >> 32
+pub(super) fn spread(number: u32) -> u32 {
+    number.wrapping_mul(0x9e37_79b1)
+}
+
+/// The first place that holds a word; their number if none does. Without a branch a place.
+#[inline]
+pub(super) fn first_match<const N: usize>(places: [u32; N], word: u32) -> usize {
+    let bits = places.iter().enumerate();
+    let bits = bits.fold(1_u32 << N, |bits, (place, &held)| {
+        bits | u32::from(held == word) << place
+    });
+    bits.trailing_zeros() as usize
 }
 
 #[cfg(test)]

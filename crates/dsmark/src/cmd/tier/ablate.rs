@@ -10,7 +10,8 @@ use tiering::experiment::{Experiment, Variant};
 use tiering::policy::memtis::DIFFERENCES;
 use tiering::run::Outcome;
 
-use super::rows::{Metric, Rows, history, say};
+use super::rows::{Metric, history};
+use super::session::{Session, Shown};
 use crate::cli::Tiered;
 use crate::failure::Failure;
 use crate::out::print;
@@ -28,33 +29,43 @@ const FIGURES: [Figure; 4] = [
 
 /// Rows of a base and of variants of it, and a line of effects for each.
 pub(super) fn compare(
+    session: &mut Session,
     experiment: &Experiment,
     names: &[String],
-    tiered: &Tiered,
-    rows: &mut Rows,
+    seeds: u64,
 ) -> Result<String, Failure> {
-    let reference = experiment.reference(1)?;
+    let title = format!("{} {}", experiment.workload, experiment.ratio);
+    let references = session.references(&title, 1, |seed| experiment.reference(seed))?;
+    let Some(reference) = references.first() else {
+        return Ok(String::new());
+    };
+    session.note(reference);
     let mut before: Vec<Outcome> = Vec::new();
     let mut table = String::new();
-    for name in names {
-        say(tiered, name);
-        let variant = Variant::parse(name)?;
-        let seeds = 1..=tiered.seeds;
-        let run = |seed| experiment.run_variant(variant, seed, &reference);
-        let outcomes: Vec<Outcome> = seeds.map(run).collect();
-        if before.is_empty() {
-            before.clone_from(&outcomes);
-        }
-        let effects = effects(&before, &outcomes)?;
-        // Nothing keeps a string from growing.
-        let _ = writeln!(table, "{name:<42} {}", text(&effects));
-        rows.add(experiment, name, metrics(&before, &outcomes, &effects))?;
-    }
+    session.run(
+        experiment,
+        names,
+        seeds as usize,
+        |name, seed| {
+            let variant = Variant::parse(name)?;
+            Ok(experiment.run_variant(variant, seed as u64 + 1, reference))
+        },
+        |name, outcomes| {
+            if before.is_empty() {
+                before = outcomes.to_vec();
+            }
+            let effects = effects(&before, outcomes)?;
+            // Nothing keeps a string from growing.
+            let _ = writeln!(table, "{name:<42} {}", text(&effects));
+            Ok(metrics(&before, outcomes, &effects))
+        },
+    )?;
     Ok(table)
 }
 
 pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     let experiment = super::experiment(tiered)?;
+    super::known(from)?;
     let base = Variant::parse(from)?;
     let other = if base == Variant::parse("memtis-paper")? {
         "memtis-kernel"
@@ -64,12 +75,13 @@ pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     let mut names = vec![from.to_owned(), other.to_owned()];
     names.extend(["no-split", "no-warm"].map(|part| format!("{from}+{part}")));
     names.extend(DIFFERENCES.iter().map(|one| format!("{from}+{}", one.name)));
-    let mut rows = Rows::default();
-    let table = compare(&experiment, &names, tiered, &mut rows)?;
+    let trials = names.len() * tiered.seeds as usize + 1;
+    let mut session = Session::open(Shown::of(tiered, false), names.len(), trials)?;
+    let table = compare(&mut session, &experiment, &names, tiered.seeds)?;
     if !tiered.json {
         print(&table)?;
     }
-    rows.conclude(tiered.out.as_deref(), tiered.json)
+    session.close()
 }
 
 /// A median difference with its interval.

@@ -3,7 +3,7 @@
 use tiering::experiment::Experiment;
 
 use super::ablate::compare;
-use super::rows::Rows;
+use super::session::{Session, Shown};
 use crate::cli::Tiered;
 use crate::failure::Failure;
 use crate::out::print;
@@ -20,8 +20,7 @@ const VARIANTS: [&str; 4] = [
 
 pub(super) fn claims(tiered: &Tiered) -> Result<(), Failure> {
     let given = super::experiment(tiered)?;
-    let names = VARIANTS.map(str::to_owned);
-    let mut rows = Rows::default();
+    let mut experiments = Vec::new();
     for workload in WORKLOADS {
         for ratio in RATIOS {
             let experiment = Experiment {
@@ -29,11 +28,20 @@ pub(super) fn claims(tiered: &Tiered) -> Result<(), Failure> {
                 ratio: ratio.parse()?,
                 ..given.clone()
             };
-            let table = compare(&experiment, &names, tiered, &mut rows)?;
-            if !tiered.json {
-                print(&format!("{workload} {ratio}\n{table}"))?;
-            }
+            experiment.effective_scale()?;
+            experiments.push(experiment);
         }
     }
-    rows.conclude(tiered.out.as_deref(), tiered.json)
+    let names = VARIANTS.map(str::to_owned);
+    let policies = experiments.len() * names.len();
+    let trials = policies * tiered.seeds as usize + experiments.len();
+    let mut session = Session::open(Shown::of(tiered, false), policies, trials)?;
+    for experiment in &experiments {
+        let table = compare(&mut session, experiment, &names, tiered.seeds)?;
+        if !tiered.json && !table.is_empty() {
+            let (workload, ratio) = (&experiment.workload, experiment.ratio);
+            print(&format!("{workload} {ratio}\n{table}"))?;
+        }
+    }
+    session.close()
 }

@@ -1,17 +1,12 @@
 //! Outcomes as rows: one a metric, its samples one a seed.
 
-use std::io::{IsTerminal, Write, stderr};
-use std::path::Path;
-
-use record::{About, Coherence, Device, Directory, Label, Origin, Row, Substrate, Summary};
+use harness::collect::Measured;
+use record::{About, Coherence, Device, Label, Row, Substrate, Summary};
 use serde_json::{Map, Value, json};
 use tiering::experiment::Experiment;
 use tiering::run::{Outcome, Point};
 
-use crate::build::build;
-use crate::cli::Tiered;
 use crate::failure::Failure;
-use crate::out::print;
 
 /// One metric of several trials.
 pub(super) struct Metric {
@@ -38,96 +33,38 @@ impl Metric {
     }
 }
 
-/// Rows, with the samples behind each.
-#[derive(Default)]
-pub(super) struct Rows(Vec<(Row, Vec<f64>)>);
-
-impl Rows {
-    /// Adds the metrics of a policy.
-    pub(super) fn add(
-        &mut self,
-        experiment: &Experiment,
-        policy: &str,
-        metrics: Vec<Metric>,
-    ) -> Result<(), Failure> {
-        self.add_to("tier", &params(experiment, policy)?, metrics)
-    }
-
-    /// Adds metrics of a workload.
-    pub(super) fn add_to(
-        &mut self,
-        workload: &str,
-        params: &Map<String, Value>,
-        metrics: Vec<Metric>,
-    ) -> Result<(), Failure> {
-        let trial = self.0.last().map_or(0, |(row, _)| row.trial + 1);
-        for metric in metrics {
-            let mut row = blank(workload, params.clone());
-            row.trial = trial;
-            metric.name.clone_into(&mut row.metric);
-            metric.unit.clone_into(&mut row.unit);
-            row.answer = metric.answer;
-            let samples = match metric.samples {
-                Ok(samples) => {
-                    let summary = Summary::of(&samples).map_err(Failure::after)?;
-                    row.summarize(&summary);
-                    row.reps = samples.len() as u32;
-                    samples
-                }
-                Err(why) => {
-                    row.reason = Some(why.to_owned());
-                    Vec::new()
-                }
-            };
-            row.digest = row.comparability_digest();
-            self.0.push((row, samples));
-        }
-        Ok(())
-    }
-
-    /// Writes the directory, if one was named, with its figures; then the rows, or a table.
-    pub(super) fn conclude(mut self, out: Option<&Path>, json: bool) -> Result<(), Failure> {
-        if let Some(out) = out {
-            let command = std::env::args().collect::<Vec<_>>().join(" ");
-            let plan = format!("# run by: {command}\n");
-            let build = build();
-            let origin = Origin {
-                command: &command,
-                plan: &plan,
-                build: &build,
-            };
-            let mut directory = Directory::create(out, &origin).map_err(Failure::after)?;
-            for (row, samples) in &mut self.0 {
-                directory.append(row, samples).map_err(Failure::after)?;
+/// Rows of one trial with the samples behind each.
+pub(super) fn rows(
+    workload: &str,
+    params: &Map<String, Value>,
+    trial: u32,
+    metrics: &[Metric],
+) -> Result<Vec<Measured>, Failure> {
+    let row = |metric: &Metric| {
+        let mut row = blank(workload, params.clone());
+        row.trial = trial;
+        metric.name.clone_into(&mut row.metric);
+        metric.unit.clone_into(&mut row.unit);
+        row.answer.clone_from(&metric.answer);
+        let samples = match &metric.samples {
+            Ok(samples) => {
+                let summary = Summary::of(samples).map_err(Failure::after)?;
+                row.summarize(&summary);
+                row.reps = samples.len() as u32;
+                samples.clone()
             }
-            directory.finish(true, &[]).map_err(Failure::after)?;
-        }
-        let rows = self.0.into_iter().map(|(row, _)| row);
-        if json {
-            let mut text = String::new();
-            for row in rows {
-                text += &serde_json::to_string(&row).map_err(Failure::after)?;
-                text.push('\n');
+            Err(why) => {
+                row.reason = Some((*why).to_owned());
+                Vec::new()
             }
-            print(&text)
-        } else {
-            let mut text = String::new();
-            for row in rows {
-                text += &line(&row);
-            }
-            print(&text)
-        }?;
-        match out {
-            Some(out) if !json => {
-                let results = record::Results::open(out).map_err(Failure::after)?;
-                crate::cmd::run::write_report(&results, out)
-            }
-            _ => Ok(()),
-        }
-    }
+        };
+        Ok((row, samples))
+    };
+    metrics.iter().map(row).collect()
 }
 
-fn line(row: &Row) -> String {
+/// A row as a line of text.
+pub(super) fn line(row: &Row) -> String {
     let named = |key| row.params.get(key).map(ToString::to_string);
     let policy = named("policy").unwrap_or_else(|| {
         let values = row
@@ -153,7 +90,8 @@ fn line(row: &Row) -> String {
     format!("{policy:<32} {:<24} {value}\n", row.metric)
 }
 
-fn params(experiment: &Experiment, policy: &str) -> Result<Map<String, Value>, Failure> {
+/// What tells one policy's rows from another's.
+pub(super) fn params(experiment: &Experiment, policy: &str) -> Result<Map<String, Value>, Failure> {
     let mut params = Map::new();
     let mut put = |key: &str, value: String| params.insert(key.to_owned(), Value::String(value));
     put("policy", policy.to_owned());
@@ -182,11 +120,7 @@ fn blank(workload: &str, params: Map<String, Value>) -> Row {
 /// What one trial shows besides its figures: where the time went, and how it went on. Times are in
 /// seconds at full scale; `moments` are arrays in the order of `columns`.
 pub(super) fn history(outcome: &Outcome) -> Value {
-    let spent: Map<String, Value> = outcome
-        .spent
-        .iter()
-        .map(|(name, seconds)| ((*name).to_owned(), json!(seconds / lanes())))
-        .collect();
+    let spent = seconds(&outcome.spent, lanes());
     let truths = outcome.truths.iter().map(|truth| {
         json!([
             truth.seconds,
@@ -210,6 +144,7 @@ pub(super) fn history(outcome: &Outcome) -> Value {
         "columns": columns,
         "moments": outcome.series.iter().map(moment).collect::<Vec<_>>(),
         "histograms": outcome.series.iter().map(|p| p.gauges.histogram).collect::<Vec<_>>(),
+        "background_s": seconds(&outcome.background, 1.0),
         "truth_columns": ["seconds", "estimated_ehr", "true_ehr", "sampled_rhr", "true_rhr"],
         "truths": truths.collect::<Vec<_>>(),
         "splits": outcome.whole.splits,
@@ -217,6 +152,13 @@ pub(super) fn history(outcome: &Outcome) -> Value {
         "splitting_off": outcome.gauges.splitting_off,
         "sampler_share": outcome.sampler_share,
     })
+}
+
+/// Times by name, each a share of what stands there.
+fn seconds(times: &[(&str, f64)], of: f64) -> Map<String, Value> {
+    let times = times.iter();
+    let named = times.map(|(name, seconds)| ((*name).to_owned(), json!(seconds / of)));
+    named.collect()
 }
 
 fn moment(point: &Point) -> Value {
@@ -233,12 +175,4 @@ fn moment(point: &Point) -> Value {
 
 fn lanes() -> f64 {
     f64::from(tiering::preset::machine().cpu.threads.value)
-}
-
-/// Progress, on a terminal only.
-pub(super) fn say(tiered: &Tiered, what: &str) {
-    if !tiered.quiet && stderr().is_terminal() {
-        // Where standard error is closed nobody reads it.
-        let _ = writeln!(stderr(), "{what}");
-    }
 }

@@ -1,9 +1,10 @@
 //! `dsmark tier run`: policies on a workload, over seeds.
 
-use tiering::experiment::{POLICIES, Variant};
+use tiering::experiment::Reference;
 use tiering::run::Outcome;
 
-use super::rows::{Metric, Rows, history, say};
+use super::rows::{Metric, history};
+use super::session::{Session, Shown};
 use crate::cli::Tiered;
 use crate::failure::Failure;
 
@@ -16,33 +17,37 @@ struct Ends {
 pub(super) fn run(policies: &[String], oracle: bool, tiered: &Tiered) -> Result<(), Failure> {
     let experiment = super::experiment(tiered)?;
     for policy in policies {
-        if !POLICIES.iter().any(|(name, _)| name == policy) {
-            Variant::parse(policy)?;
-        }
+        super::known(policy)?;
     }
-    let mut ends = Vec::new();
-    let mut outcomes: Vec<Vec<Outcome>> = policies.iter().map(|_| Vec::new()).collect();
-    for seed in 1..=tiered.seeds {
+    let seeds = tiered.seeds as usize;
+    let trials = seeds * (policies.len() + 1);
+    let mut session = Session::open(Shown::of(tiered, true), policies.len(), trials)?;
+    let bounds = session.references(&experiment.workload, tiered.seeds, |seed| {
         let reference = experiment.reference(seed)?;
-        ends.push(Ends {
+        let ends = Ends {
             all_capacity: reference.all_capacity.seconds,
             oracle: oracle.then(|| experiment.oracle_seconds(seed, &reference)),
-        });
-        for (policy, outcomes) in policies.iter().zip(&mut outcomes) {
-            say(tiered, &format!("{policy}, seed {seed}"));
-            outcomes.push(experiment.run(policy, seed, &reference)?);
-        }
+        };
+        Ok((reference, ends))
+    })?;
+    if let Some((reference, _)) = bounds.first() {
+        session.note(reference);
     }
-    let mut rows = Rows::default();
-    for (policy, outcomes) in policies.iter().zip(&outcomes) {
-        rows.add(&experiment, policy, metrics(outcomes, &ends))?;
-    }
-    rows.conclude(tiered.out.as_deref(), tiered.json)
+    // After an interrupt fewer seeds have bounds, and no policy is run.
+    session.run(
+        &experiment,
+        policies,
+        seeds,
+        |policy, seed| experiment.run(policy, seed as u64 + 1, &bounds[seed].0),
+        |_, outcomes| Ok(metrics(outcomes, &bounds)),
+    )?;
+    session.close()
 }
 
-fn metrics(outcomes: &[Outcome], ends: &[Ends]) -> Vec<Metric> {
+fn metrics(outcomes: &[Outcome], bounds: &[(Reference, Ends)]) -> Vec<Metric> {
+    let ends = || bounds.iter().map(|(_, ends)| ends);
     let each = |figure: fn(&Outcome) -> f64| Ok(outcomes.iter().map(figure).collect());
-    let normalized = outcomes.iter().zip(ends);
+    let normalized = outcomes.iter().zip(ends());
     let normalized = normalized.map(|(outcome, ends)| ends.all_capacity / outcome.seconds);
     let metric = Metric::of;
     let mut metrics = vec![
@@ -59,16 +64,29 @@ fn metrics(outcomes: &[Outcome], ends: &[Ends]) -> Vec<Metric> {
             each(|outcome| outcome.migrated_bytes),
         ),
         metric("rss_bytes", "B", each(|outcome| outcome.resident_bytes)),
-        metric("oracle_gap_closed", "share", gap_closed(outcomes, ends)),
+        metric(
+            "oracle_gap_closed",
+            "share",
+            gap_closed(outcomes.iter().zip(ends())),
+        ),
+        metric("background_cores", "cores", each(background_cores)),
     ];
     metrics[0].answer = outcomes.first().map(history);
     metrics
 }
 
+/// Cores that the daemons kept busy beside those of the application, on average.
+fn background_cores(outcome: &Outcome) -> f64 {
+    let busy: f64 = outcome.background.iter().map(|(_, seconds)| seconds).sum();
+    busy / outcome.seconds
+}
+
 /// Of what the best oracle saves against all pages in the capacity tier, the share that a policy
 /// saves.
-fn gap_closed(outcomes: &[Outcome], ends: &[Ends]) -> Result<Vec<f64>, &'static str> {
-    let shares = outcomes.iter().zip(ends).map(|(outcome, ends)| {
+fn gap_closed<'a>(
+    trials: impl Iterator<Item = (&'a Outcome, &'a Ends)>,
+) -> Result<Vec<f64>, &'static str> {
+    let shares = trials.map(|(outcome, ends)| {
         let oracle = ends.oracle.ok_or("the oracles were not run")?;
         let share = (ends.all_capacity - outcome.seconds) / (ends.all_capacity - oracle);
         if share.is_finite() && share >= 0.0 {

@@ -7,7 +7,8 @@ use tiering::policy::memtis::histogram::Skew;
 use tiering::random::Random;
 use tiering::truth::sampled_skew;
 
-use super::rows::{Metric, Rows};
+use super::rows::Metric;
+use super::session::{Session, Shown};
 use crate::failure::Failure;
 
 /// Samples a base page and cooling: that of 65 GB applications is 0.12, of 12 GB ones 0.65.
@@ -20,7 +21,14 @@ const ACTIVE: [u32; 3] = [512, 51, 26];
 const PAGES: usize = 400;
 
 pub(super) fn skew(out: Option<&Path>, json: bool) -> Result<(), Failure> {
-    let mut rows = Rows::default();
+    let shown = Shown {
+        out: out.map(Path::to_path_buf),
+        json,
+        quiet: true,
+        lines: true,
+    };
+    let conditions = ACTIVE.len() * DENSITIES.len();
+    let mut session = Session::open(shown, conditions, conditions)?;
     let mut random = Random::new(1, 0);
     for active in ACTIVE {
         for density in DENSITIES {
@@ -37,8 +45,8 @@ pub(super) fn skew(out: Option<&Path>, json: bool) -> Result<(), Failure> {
                 metric("touched_subpages", "subpages", |skew| f64::from(skew.hot)),
                 metric("skew_bucket", "bucket", |skew| skew.bucket as f64),
             ];
-            rows.add_to("tier-skew", &params, metrics)?;
+            session.add("tier-skew", &params, &metrics, false)?;
         }
     }
-    rows.conclude(out, json)
+    session.close()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use report::claims::{Kind, Verdict};
+use report::claims::{Claim, Kind, Verdict};
 use serde_json::{Value, json};
 use sim::Split;
 
@@ -42,7 +42,24 @@ fn object(finding: &Finding<'_>) -> Value {
         "attribution": finding.split.map(shares),
         "sensitivity": finding.sensitivity.iter().map(effect).collect::<Vec<_>>(),
         "reason": evaluation.reason,
+        "assumption": assumption(finding),
+        "caveats": caveats(finding),
     })
+}
+
+/// Which assumption decides a claim that fails.
+fn assumption<'a>(finding: &Finding<'a>) -> Option<&'a str> {
+    let failed = finding.evaluation.verdict == Verdict::Fail;
+    let claim: &'a Claim = finding.evaluation.claim;
+    claim.assumption.as_deref().filter(|_| failed)
+}
+
+/// What limits the meaning of the rows behind it, each sentence once.
+fn caveats<'a>(finding: &Finding<'a>) -> Vec<&'a str> {
+    let rows = finding.evaluation.rows.iter();
+    let mut caveats: Vec<&str> = rows.filter_map(|row| row.caveat.as_deref()).collect();
+    caveats.dedup();
+    caveats
 }
 
 fn shares(split: Split) -> Value {
@@ -106,10 +123,11 @@ fn entry(text: &mut String, finding: &Finding<'_>) {
     else {
         return;
     };
-    let measured = if greatest - least < 0.05 {
-        format!("{least:.1}")
+    let (least, greatest) = (figure(least), figure(greatest));
+    let measured = if least == greatest {
+        least
     } else {
-        format!("{least:.1}-{greatest:.1}")
+        format!("{least}-{greatest}")
     };
     let label = evaluation.rows.first().map_or("", |row| row.label.as_str());
     let _ = writeln!(
@@ -131,6 +149,12 @@ fn entry(text: &mut String, finding: &Finding<'_>) {
             share(split.local_ns)
         );
     }
+    for caveat in caveats(finding) {
+        let _ = writeln!(text, "        caveat: {caveat}");
+    }
+    if let Some(assumption) = assumption(finding) {
+        let _ = writeln!(text, "        decided by: {assumption}");
+    }
     for sensitivity in &finding.sensitivity {
         let _ = writeln!(
             text,
@@ -139,6 +163,17 @@ fn entry(text: &mut String, finding: &Finding<'_>) {
             change(sensitivity.minus_percent),
             change(sensitivity.plus_percent)
         );
+    }
+}
+
+/// A measured value with the digits that a person compares.
+fn figure(value: f64) -> String {
+    if value >= 1e6 {
+        format!("{value:.3e}")
+    } else if value < 10.0 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.1}")
     }
 }
 

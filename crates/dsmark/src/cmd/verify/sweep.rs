@@ -1,8 +1,7 @@
 //! What each component does to a prediction: its trials once more with one constant of the pod 25 %
 //! lower and 25 % higher, against the same short run of the pod as it is.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 
 use record::{Results, Row};
 use report::claims::Evaluation;
@@ -10,6 +9,7 @@ use sim::pod::PodFile;
 
 use super::{Finding, simulated};
 use crate::on_sim::{Short, again};
+use crate::parallel::in_order;
 
 const STEP: f64 = 0.25;
 
@@ -54,16 +54,18 @@ pub(crate) fn sweep(findings: &mut [Finding<'_>]) {
         .iter()
         .map(|finding| value(&finding.evaluation, &simulated(&finding.evaluation)?))
         .collect();
-    let found = in_parallel(tasks.len(), |task| {
+    let mut found = Vec::new();
+    let task = |task: usize| {
         let (index, component) = &tasks[task];
         let evaluation = &findings[*index].evaluation;
         let (file, baseline) = (simulated(evaluation)?, baselines[*index]?);
-        Some((
-            *index,
-            scaled_both_ways(evaluation, &file, component, baseline),
-        ))
+        let sensitivity = scaled_both_ways(evaluation, &file, component, baseline);
+        Some((*index, sensitivity))
+    };
+    in_order(tasks.len(), &AtomicBool::new(false), task, |_, result| {
+        found.extend(result);
     });
-    for (index, sensitivity) in found.into_iter().flatten() {
+    for (index, sensitivity) in found {
         if sensitivity.strength() >= LEAST_PERCENT {
             findings[index].sensitivity.push(sensitivity);
         }
@@ -102,29 +104,4 @@ fn value(evaluation: &Evaluation<'_>, file: &PodFile) -> Option<f64> {
         .flat_map(|row| again(row, file.clone(), &SHORT).rows);
     let results = Results::in_memory(rows.collect());
     evaluation.claim.evaluate(&results).decisive()
-}
-
-/// Results in the order of the tasks, whichever is done first.
-fn in_parallel<T: Send>(count: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(count));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores.min(count) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Relaxed);
-                    if index >= count {
-                        return;
-                    }
-                    let result = task(index);
-                    let mut done = done.lock().expect("no task panics under it");
-                    done.push((index, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().expect("no task panics under it");
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
 }

@@ -141,6 +141,10 @@ impl Workload for Bfs {
         params.disciplined
     }
 
+    fn check(_: Pod, params: &Params) -> Result<(), String> {
+        params.graph.check(params.directed)
+    }
+
     fn prepare<P: HostAtomics>(
         worker: &Worker<'_, P>,
         layout: &Layout,

@@ -143,7 +143,8 @@ impl Workload for PageRank {
     }
 
     fn check(_: Pod, params: &Params) -> Result<(), String> {
-        check(params.ask())
+        check(params.ask())?;
+        params.graph.check(params.directed)
     }
 
     fn prepare<P: HostAtomics>(

@@ -129,7 +129,8 @@ impl Workload for Spmv {
                 "tile_columns = {columns}: use a multiple of 64, so that tiles are whole lines"
             ));
         }
-        check(params.ask())
+        check(params.ask())?;
+        params.graph.check(params.directed)
     }
 
     fn prepare<P: HostAtomics>(

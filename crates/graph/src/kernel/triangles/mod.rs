@@ -177,7 +177,7 @@ impl Workload for Triangles {
                     .into(),
             );
         }
-        Ok(())
+        params.graph.check(false)
     }
 
     fn prepare<P: HostAtomics>(

@@ -1,7 +1,7 @@
 //! From a sample to a page's place: records, lazy cooling, histograms, lists.
 
 use super::group::Group;
-use super::histogram::{BASE_WEIGHT, Skew, bin};
+use super::histogram::{BASE_WEIGHT, BINS, Skew, bin};
 use super::lists::Which;
 use super::switches::Switch;
 use super::{Memtis, Records};
@@ -158,9 +158,18 @@ impl Records {
         group.splitting.buckets[record.skew.bucket] += 1;
         group.splitting.accesses += record.skew.accesses;
         group.splitting.used += u64::from(record.skew.hot > 0);
+        // Summed here, and entered once: most subpages were not sampled at all.
+        let (mut left, mut came) = ([0_u64; BINS], [0_u64; BINS]);
         for subpage in subpages {
             let (from, to) = halve(subpage, behind, group);
-            enter(group, from, to, rebuild);
+            left[from] += 1;
+            came[to] += 1;
+        }
+        for bin in 0..BINS {
+            if !rebuild {
+                group.based.take(bin, left[bin]);
+            }
+            group.based.add(bin, came[bin]);
         }
         let from = bin(record.total).saturating_sub(behind as usize);
         record.total = record.total.checked_shr(behind).unwrap_or(0);

@@ -22,6 +22,14 @@ pub fn bin(total: u32) -> usize {
     ((total.saturating_add(1)).ilog2() as usize).min(BINS - 1)
 }
 
+/// The least count of a bin.
+fn least_of(bin: usize) -> u32 {
+    match bin {
+        0..BINS => (1 << bin) - 1,
+        _ => u32::MAX,
+    }
+}
+
 /// Base pages by bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram(pub [u64; BINS]);
@@ -89,8 +97,9 @@ impl Skew {
     /// Of a huge page's `total` and its subpages' counts before they are halved.
     pub fn of(total: u32, subpages: impl Iterator<Item = u32>, threshold: usize) -> Self {
         let (mut hot, mut squares, mut wrapped, mut sum) = (0_u64, 0.0, 0_u64, 0_u64);
+        let least = least_of(threshold);
         for count in subpages {
-            hot += u64::from(bin(count) >= threshold);
+            hot += u64::from(count >= least);
             squares += f64::from(count) * f64::from(count);
             // The kernel's product is 32 bits wide: it wraps from a count of 65,536, 128 samples.
             wrapped += u64::from(count.wrapping_mul(count));
@@ -177,6 +186,14 @@ mod tests {
         ];
         for (total, expected) in vectors {
             assert_eq!(bin(total), expected, "{total}");
+        }
+    }
+
+    #[test]
+    fn a_bin_begins_at_its_least_count() {
+        for index in 0..BINS {
+            assert_eq!(bin(least_of(index)), index);
+            assert!(index == 0 || bin(least_of(index) - 1) == index - 1);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use record::Row;
 
-use super::{Ask, PLACES, Subject, place};
+use super::{Ask, PLACES, Setup, Subject, of_setup, place, said};
 use crate::condition::{Condition, capital};
 use crate::figure::axis::Axis;
 use crate::figure::dots::{BAND, Mark, fit, value_text};
@@ -18,6 +18,9 @@ const MOST: usize = 3;
 
 /// The widest that a way's name may be before it is broken into lines.
 const NAMES: i32 = 170;
+
+/// The widest that its value may be.
+const VALUES: i32 = 250;
 
 /// A way with a value.
 pub(crate) struct Entry<'a> {
@@ -45,8 +48,9 @@ impl<'a> Panel<'a> {
         let mut setups: Vec<(Vec<String>, Vec<Condition<'a>>)> = Vec::new();
         for condition in section {
             let values = subject.setup.iter();
-            let values = values.map(|name| condition.param(name).unwrap_or_default());
-            let values: Vec<String> = values.collect();
+            let values: Vec<String> = values
+                .map(|name| of_setup(subject, condition, name))
+                .collect();
             match setups.iter_mut().find(|(known, _)| *known == values) {
                 Some((_, alike)) => alike.push(condition.clone()),
                 None => setups.push((values, vec![condition.clone()])),
@@ -65,7 +69,7 @@ impl<'a> Panel<'a> {
         let ask = (subject.ask)(&alike[0]);
         let entry = |one: &Condition<'a>| {
             Some(Entry {
-                name: subject.name(one, alike, ""),
+                name: subject.name(one, alike),
                 row: one.middle(ask.metric)?,
                 condition: one.clone(),
                 place: place(subject, one),
@@ -77,11 +81,12 @@ impl<'a> Panel<'a> {
         let rows = alike.iter().flat_map(|one| &one.rows);
         let bounds = rows.filter(|row| row.metric == ask.bound);
         let bound = bounds.filter_map(|row| row.min).min_by(f64::total_cmp);
-        let names = subject.setup.iter().zip(values);
-        let setup = names.filter_map(|(name, value)| words(name, value));
+        let names = subject.setup.iter().copied();
+        let values: Setup = names.zip(values.iter().cloned()).collect();
+        tell_apart(&mut entries);
         Self {
             ask,
-            setup: setup.collect::<Vec<_>>().join(", "),
+            setup: said(subject, &values),
             entries,
             bound,
         }
@@ -142,14 +147,14 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// A parameter of a setup; nothing where it is not in play.
-fn words(name: &str, value: &str) -> Option<String> {
-    match (name, value) {
-        ("contenders", "0") => None,
-        ("contenders", "1") => Some("1 contender".to_owned()),
-        ("contenders", many) => Some(format!("{many} contenders")),
-        (_, "0" | "0.0" | "") => None,
-        (name, value) => Some(format!("{} {value}", name.replace('_', " "))),
+/// Ways of one name differ in their hosts' lanes.
+fn tell_apart(entries: &mut [Entry<'_>]) {
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    for entry in entries {
+        if names.iter().filter(|name| **name == entry.name).count() > 1 {
+            let lanes = phrase::counted(entry.row.lanes.into(), "lane");
+            entry.name = format!("{}, {lanes} a host", entry.name);
+        }
     }
 }
 
@@ -180,7 +185,7 @@ impl Page {
             .entries
             .iter()
             .map(|one| text::width(&panel.said(one, &draft), BODY));
-        let values = values.max().unwrap_or(0).min(WIDTH / 3);
+        let values = values.max().unwrap_or(0).min(VALUES);
         let axis = fit(&marks, left, WIDTH - MARGIN - values - 3 * GAP - left);
         let line = panel.bound.map(|bound| (bound, axis.place(bound)));
         let line = line.filter(|(_, (_, beyond))| !beyond);

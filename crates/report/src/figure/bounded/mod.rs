@@ -131,11 +131,16 @@ pub(crate) static ATOMIC: Subject = Subject {
 };
 
 /// Where something happens.
-pub(crate) const PLACES: [&str; 2] = ["between hosts", "inside one host, by its hardware"];
+pub(crate) const PLACES: [&str; 3] = [
+    "between hosts",
+    "inside one host, by its hardware",
+    "between hosts, without an answer",
+];
 
-const KEY: &str = "Marker: median. Thick line: its 95 % interval. Thin line: to its 99th percentile. \
-                   Vertical line: the least that any algorithm between the hosts can take, measured \
-                   in the same trials; behind each value, how many times that it is.";
+const KEY: &str = "Marker: median. Thick line: its 95 % interval. Thin line: to its 99th \
+                   percentile. Vertical line: the least that any algorithm between the hosts can \
+                   take, measured in the same trials; behind each value, how many times it that \
+                   is.";
 
 /// Fields that have a place of their own.
 const KNOWN: [&str; 4] = ["spread", "lanes", "label", "pod"];
@@ -200,7 +205,49 @@ fn place(subject: &Subject, condition: &Condition<'_>) -> usize {
     let mut ways = subject.ways.iter().filter_map(|way| condition.param(way));
     let instructions = ways.any(|way| way.starts_with("hardware"));
     let confined = instructions && row.coherence == Coherence::Software;
-    usize::from(row.hosts == 1 || one_host || confined)
+    let silent = condition.param("via").as_deref() == Some("sharded");
+    if row.hosts == 1 || one_host || confined {
+        return 1;
+    }
+    // A sharded add returns nothing, so it need not wait for anybody: the bound is not its.
+    2 * usize::from(silent)
+}
+
+/// A parameter of a setup. Of a barrier, all lanes that meet: four of one host stand beside one of
+/// each of four.
+fn of_setup(subject: &Subject, condition: &Condition<'_>, name: &str) -> String {
+    let given = condition.param(name).unwrap_or_default();
+    let row = condition.rows[0];
+    match (subject.workload, name) {
+        ("barrier", "contenders") => {
+            let lanes = given.parse().unwrap_or(0);
+            let lanes = if lanes == 0 { row.lanes } else { lanes };
+            let one_host = condition.param("spread").as_deref() == Some("lanes");
+            let hosts = if one_host { 1 } else { row.hosts };
+            (lanes * hosts).to_string()
+        }
+        _ => given,
+    }
+}
+
+/// Parameters of a setup and their values.
+type Setup = Vec<(&'static str, String)>;
+
+/// A setup for people; a parameter that is not in play is left out.
+fn said(subject: &Subject, values: &[(&str, String)]) -> String {
+    let words = values.iter().filter_map(|(name, value)| {
+        let what = if subject.workload == "barrier" {
+            "lane"
+        } else {
+            "contender"
+        };
+        match (*name, value.as_str()) {
+            ("contenders", many) => Some(phrase::counted(many.parse().ok()?, what)),
+            (_, "0" | "0.0" | "") => None,
+            (name, value) => Some(format!("{} {value}", name.replace('_', " "))),
+        }
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 impl Subject {
@@ -211,10 +258,10 @@ impl Subject {
     }
 
     /// The same with whatever else varies.
-    fn name(&self, condition: &Condition<'_>, all: &[Condition<'_>], except: &str) -> String {
+    fn name(&self, condition: &Condition<'_>, all: &[Condition<'_>]) -> String {
         let mut known: Vec<&str> = KNOWN.to_vec();
         known.extend(self.ways);
-        known.push(except);
+        known.extend(self.setup);
         let others = condition.distinguishing(all, &known);
         phrase::joined(std::iter::once(self.way(condition)).chain(others))
     }

@@ -3,13 +3,14 @@
 use fabric::{Arena, HostAtomics, Slice};
 
 /// Words for each of some lanes, written by that lane alone and read by lane 0 of host 0.
-#[derive(Debug)]
-pub(crate) struct Gather {
+#[derive(Clone, Debug)]
+pub struct Gather {
     words: Vec<Slice<u64>>,
 }
 
 impl Gather {
-    pub(crate) fn lay_out(arena: &mut Arena, name: &str, lanes: u32, len: usize) -> Self {
+    /// `len` words for each of `lanes`.
+    pub fn lay_out(arena: &mut Arena, name: &str, lanes: u32, len: usize) -> Self {
         Self {
             words: arena.per_host(name, lanes, len),
         }
@@ -19,7 +20,7 @@ impl Gather {
     ///
     /// # Panics
     /// If it has more than was laid out.
-    pub(crate) fn put<P: HostAtomics>(&self, port: &P, lane: u32, words: &[u64]) {
+    pub fn put<P: HostAtomics>(&self, port: &P, lane: u32, words: &[u64]) {
         let place = self.words[lane as usize].range(0, words.len());
         port.aside(|port| {
             port.write_from(place.start(), words);
@@ -29,7 +30,7 @@ impl Gather {
     }
 
     /// The first `len` words of each lane.
-    pub(crate) fn get<P: HostAtomics>(&self, port: &P, len: usize) -> Vec<Vec<u64>> {
+    pub fn get<P: HostAtomics>(&self, port: &P, len: usize) -> Vec<Vec<u64>> {
         port.aside(|port| {
             let mut all = Vec::with_capacity(self.words.len());
             for place in &self.words {

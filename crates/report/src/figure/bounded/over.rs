@@ -1,6 +1,6 @@
 //! One quantity varied, everything else alike: a line a way.
 
-use super::{Subject, place};
+use super::{Setup, Subject, of_setup, place, said};
 use crate::condition::Condition;
 use crate::figure::chart::Chart;
 use crate::figure::curve::{Curve, curves, extent, names};
@@ -38,10 +38,9 @@ impl Over {
 
     /// Draws it, if the quantity was varied.
     pub(super) fn draw(&self, page: &mut Page, subject: &Subject, section: &[Condition<'_>]) {
-        let mut found = self.curves(subject, section);
-        if found.is_empty() {
+        let Some((setup, mut found)) = self.richest(subject, section) else {
             return;
-        }
+        };
         // Those that say most, then the greatest: eight styles tell lines apart.
         let last = |curve: &Curve<'_>| curve.points.last().and_then(|(_, row)| row.p50);
         found.sort_by(|a, b| {
@@ -78,7 +77,7 @@ impl Over {
             more => format!("; {more} more lines are in the table"),
         };
         page.chart(&Chart {
-            heading: format!("{}{unit}{more}", self.heading),
+            heading: format!("{}{setup}{unit}{more}", self.heading),
             x: &x,
             x_name: self.x_name,
             y: &y,
@@ -87,11 +86,43 @@ impl Over {
         });
     }
 
+    /// The curves of the setup that has most of them, the quantity aside; and the setup's words.
+    fn richest<'a>(
+        &self,
+        subject: &Subject,
+        section: &[Condition<'a>],
+    ) -> Option<(String, Vec<Curve<'a>>)> {
+        let mut setups: Vec<(Setup, Vec<Condition<'a>>)> = Vec::new();
+        for condition in section {
+            let others = subject.setup.iter().filter(|name| **name != self.quantity);
+            let values = others.map(|name| (*name, of_setup(subject, condition, name)));
+            let values: Setup = values.collect();
+            match setups.iter_mut().find(|(known, _)| *known == values) {
+                Some((_, alike)) => alike.push(condition.clone()),
+                None => setups.push((values, vec![condition.clone()])),
+            }
+        }
+        let curves = |(values, alike): (Setup, Vec<Condition<'a>>)| {
+            let words = said(subject, &values);
+            let words = match words.as_str() {
+                "" => words,
+                words => format!(", {words}"),
+            };
+            (words, self.curves(subject, &alike))
+        };
+        let points = |(_, curves): &(String, Vec<Curve<'a>>)| -> usize {
+            curves.iter().map(|curve| curve.points.len()).sum()
+        };
+        let found = setups.into_iter().map(curves).rev();
+        // The last of several maxima counts: the setup that came first.
+        found.max_by_key(points).filter(|found| points(found) > 0)
+    }
+
     /// Of one place a name, with at least two points.
-    fn curves<'a>(&self, subject: &Subject, section: &[Condition<'a>]) -> Vec<Curve<'a>> {
+    fn curves<'a>(&self, subject: &Subject, alike: &[Condition<'a>]) -> Vec<Curve<'a>> {
         let name = |one: &Condition<'a>| {
-            let name = subject.name(one, section, self.quantity);
-            let inside = place(subject, one) == 1 && !name.starts_with("hardware");
+            let name = subject.name(one, alike);
+            let inside = place(subject, one) == 1 && !name.contains("hardware");
             if inside {
                 format!("{name}, inside one host")
             } else {
@@ -99,7 +130,7 @@ impl Over {
             }
         };
         let quantity = |one: &Condition<'a>| one.number(self.quantity);
-        let mut found = curves(section, self.metric, quantity, name);
+        let mut found = curves(alike, self.metric, quantity, name);
         for curve in &mut found {
             // Trials of other effort or of other lanes at the same point: the first stands.
             curve.points.dedup_by(|later, first| later.0 <= first.0);

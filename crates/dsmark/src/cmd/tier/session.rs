@@ -1,0 +1,212 @@
+//! One run of `tier`: trials side by side, rows kept as soon as their policy is through, so that
+//! neither Ctrl-C nor a full file system loses what was simulated.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use harness::progress::Progress;
+use harness::{Ended, Recorder};
+use record::{Results, Stop};
+use serde_json::{Map, Value};
+use tiering::experiment::{Experiment, ExperimentError, Reference};
+use tiering::run::Outcome;
+
+use super::rows::{Metric, line, params, rows};
+use crate::cli::Tiered;
+use crate::failure::Failure;
+use crate::job::{Kept, interrupts, recorder};
+use crate::out::print;
+use crate::parallel::in_order;
+
+/// Where results go and who is told.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) out: Option<PathBuf>,
+    pub(super) json: bool,
+    pub(super) quiet: bool,
+    /// Whether every row is a line of text at the end, where a command has no table of its own.
+    pub(super) lines: bool,
+}
+
+impl Shown {
+    pub(super) fn of(tiered: &Tiered, lines: bool) -> Self {
+        Self {
+            out: tiered.out.clone(),
+            json: tiered.json,
+            quiet: tiered.quiet,
+            lines,
+        }
+    }
+}
+
+/// A run.
+pub(super) struct Session {
+    shown: Shown,
+    recorder: Recorder,
+    progress: Progress,
+    interrupted: Arc<AtomicBool>,
+    /// Policies whose rows are to be kept, and those that were.
+    planned: usize,
+    kept: usize,
+    trial: u32,
+    caveat: Option<String>,
+}
+
+impl Session {
+    /// Opens the results; everything that can be refused has been. `trials` are simulated in all,
+    /// for rows of `planned` policies.
+    pub(super) fn open(shown: Shown, planned: usize, trials: usize) -> Result<Self, Failure> {
+        let interrupted = interrupts()?;
+        let recorder = recorder(shown.out.as_deref(), "")?;
+        Ok(Self {
+            progress: Progress::new(trials, shown.quiet),
+            shown,
+            recorder,
+            interrupted,
+            planned,
+            kept: 0,
+            trial: 0,
+            caveat: None,
+        })
+    }
+
+    /// What every seed is held against, in the order of seeds; fewer after an interrupt.
+    pub(super) fn references<T: Send>(
+        &mut self,
+        title: &str,
+        seeds: u64,
+        reference: impl Fn(u64) -> Result<T, ExperimentError> + Sync,
+    ) -> Result<Vec<T>, Failure> {
+        let (progress, mut references) = (&mut self.progress, Vec::new());
+        let task = |index: usize| reference(index as u64 + 1);
+        in_order(seeds as usize, &self.interrupted, task, |index, result| {
+            progress.trial_done(&format!("{title}, bounds of seed {}", index + 1));
+            references.push(result);
+        });
+        let references: Result<Vec<T>, ExperimentError> = references.into_iter().collect();
+        Ok(references?)
+    }
+
+    /// What of the law the runs against a reference break: said now, and noted in every row.
+    pub(super) fn note(&mut self, reference: &Reference) {
+        let breaches = reference.breaches.iter().map(ToString::to_string);
+        let caveat = breaches.collect::<Vec<_>>().join("; ");
+        self.caveat = (!caveat.is_empty()).then_some(caveat);
+        if let Some(caveat) = &self.caveat {
+            self.progress.say(&format!("note: {caveat}"));
+        }
+    }
+
+    /// Runs every policy with every seed. `metrics` makes rows of a policy's outcomes, in the order
+    /// of seeds, or fewer after an interrupt.
+    pub(super) fn run(
+        &mut self,
+        experiment: &Experiment,
+        policies: &[String],
+        seeds: usize,
+        task: impl Fn(&str, usize) -> Result<Outcome, ExperimentError> + Sync,
+        mut metrics: impl FnMut(&str, &[Outcome]) -> Result<Vec<Metric>, Failure>,
+    ) -> Result<(), Failure> {
+        if self.interrupted.load(Relaxed) {
+            return Ok(());
+        }
+        let interrupted = Arc::clone(&self.interrupted);
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        let mut failure = None;
+        let of = |index: usize| (&policies[index / seeds], index % seeds);
+        let mut keep = |index: usize, outcome: Result<Outcome, ExperimentError>| {
+            let (policy, seed) = of(index);
+            let title = format!("{} {}, {policy}", experiment.workload, experiment.ratio);
+            self.progress
+                .trial_done(&format!("{title}, seed {}", seed + 1));
+            outcomes.push(outcome?);
+            if outcomes.len() == seeds {
+                self.add_policy(experiment, policy, &metrics(policy, &outcomes)?, false)?;
+                outcomes.clear();
+            }
+            Ok::<(), Failure>(())
+        };
+        let kept = in_order(
+            policies.len() * seeds,
+            &interrupted,
+            |index| {
+                let (policy, seed) = of(index);
+                task(policy, seed)
+            },
+            |index, outcome| {
+                let result = keep(index, outcome);
+                failure = failure.take().or(result.err());
+            },
+        );
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if !outcomes.is_empty() {
+            let (policy, _) = of(kept - 1);
+            self.add_policy(experiment, policy, &metrics(policy, &outcomes)?, true)?;
+        }
+        Ok(())
+    }
+
+    fn add_policy(
+        &mut self,
+        experiment: &Experiment,
+        policy: &str,
+        metrics: &[Metric],
+        cut: bool,
+    ) -> Result<(), Failure> {
+        let params = params(experiment, policy)?;
+        self.add("tier", &params, metrics, cut)
+    }
+
+    /// Keeps metrics of one trial; `cut` if fewer repetitions were run than planned.
+    pub(super) fn add(
+        &mut self,
+        workload: &str,
+        params: &Map<String, Value>,
+        metrics: &[Metric],
+        cut: bool,
+    ) -> Result<(), Failure> {
+        let mut measured = rows(workload, params, self.trial, metrics)?;
+        for (row, _) in &mut measured {
+            row.caveat.clone_from(&self.caveat);
+            row.stopped = cut.then_some(Stop::Interrupted);
+        }
+        self.recorder.add(measured);
+        self.trial += 1;
+        self.kept += usize::from(!cut);
+        Ok(())
+    }
+
+    /// Closes the directory, prints, draws; success only if everything planned is there.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        self.progress.finish();
+        let cut = self.kept < self.planned;
+        let ended = Ended {
+            trials: self.kept,
+            cause: cut.then(|| "interrupted".to_owned()),
+        };
+        let kept = Kept::new(self.recorder, ended, self.planned);
+        let shown = show(&kept, &self.shown);
+        // What befell the run is told first: why nothing can be shown usually follows from it.
+        kept.verdict().and(shown)
+    }
+}
+
+fn show(kept: &Kept, shown: &Shown) -> Result<(), Failure> {
+    if shown.json {
+        return kept.print_rows();
+    }
+    if shown.lines {
+        print(&kept.rows().iter().map(line).collect::<String>())?;
+    }
+    kept.print_unsaved()?;
+    match &shown.out {
+        Some(out) => {
+            let results = Results::open(out).map_err(Failure::after)?;
+            crate::cmd::run::write_report(&results, out)
+        }
+        None => Ok(()),
+    }
+}
