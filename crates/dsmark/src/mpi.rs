@@ -120,8 +120,8 @@ impl Carrier for ByMpi<'_> {
 /// What every other host has to say, at host 0.
 fn gather(world: &SimpleCommunicator, host: u32, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let root = world.process_at_rank(0);
-    // Never nothing: the address of an empty Rust buffer is 1, which is Open MPI's MPI_IN_PLACE, and
-    // refused. What is carried is lines, among which an empty one says nothing.
+    // Never nothing: the address of an empty Rust buffer is 1, which is Open MPI's MPI_IN_PLACE,
+    // and refused. What is carried is lines, among which an empty one says nothing.
     let bytes = [bytes, b"\n"].concat();
     let count = i32::try_from(bytes.len()).expect("reports of one trial are below 2 GiB");
     if host != 0 {

@@ -1,8 +1,9 @@
 //! What the engine itself costs: device operations and cache hits a second of one core.
 //!
-//! A device operation is one access that the simulated device serves: a read of a line, a read for
-//! ownership, a write. What stays in a host (a hit, a flush of a clean line, a fence) is none, though
-//! it takes a turn. Each turn of the first benchmark is three device operations and six of a lane's:
+//! A device operation is one access that the simulated device serves: a read of a line, a read
+//! for ownership, a write. What stays in a host (a hit, a flush of a clean line, a fence) is none,
+//! though it takes a turn. Each turn of the first benchmark is three device operations and six of a
+//! lane's:
 //! a store of an absent line (the read for ownership), a flush (the write) and a fence publish; a
 //! flush of the clean copy, a fence and a load (the read) observe. All of them are counted, nothing
 //! else is.

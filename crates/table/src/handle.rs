@@ -316,8 +316,8 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             let acquire = Acquire(self.port, &mut self.members[index], turn);
             match self.table.locks[index].visit(acquire) {
                 Err(NotAcquired::TimedOut { .. }) if tended && !self.is_over(patience) => {
-                    // Others may wait for a token that has come to this host meanwhile; the one that
-                    // this lane waits for stays.
+                    // Others may wait for a token that has come to this host meanwhile; the one
+                    // that this lane waits for stays.
                     self.tend(Some(index));
                 }
                 done => return done,

@@ -6,7 +6,8 @@
 //! *Sharing.* Decided by `sharing`: see [`crate::Sharing`]. With locks that need a server, the last
 //! lane of the last host serves all of them and asks for nothing.
 //!
-//! *Maintenance an operation.* Given with each operation of [`crate::Handle`]; the census counts it.
+//! *Maintenance an operation.* Given with each operation of [`crate::Handle`]; the census counts
+//! it.
 //!
 //! *Metrics.* `throughput_per_s`: operations of all lanes, over the time of the slowest.
 //! `op_ns`, and `read_ns`, `update_ns`, `insert_ns`, `modify_ns` by operation: from asking to

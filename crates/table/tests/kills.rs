@@ -52,7 +52,8 @@ fn layout(sharing: Sharing) -> Layout {
         group_buckets: 4,
         locks: 8,
         sharing,
-        ..Config::of(KEYS, WORDS)
+        // Room enough that no group of buckets is ever full.
+        ..Config::of(4 * KEYS, WORDS)
     };
     Layout {
         table: Table::lay_out(&mut arena, "kills", pod(), &config),
@@ -75,6 +76,19 @@ fn value(key: u64, sequence: u64) -> [u64; WORDS] {
         *word = (sequence ^ key << 40).wrapping_mul(index as u64 * 2 + 1);
     }
     words
+}
+
+/// Nobody is waited for in vain because it has not started yet.
+fn await_all<P: HostAtomics>(port: &P, reports: &[Slice<u64>]) {
+    let started = wait_until(port, || {
+        let up = reports.iter().all(|report| {
+            // Serves the load of what that host has published when it began.
+            port.observe(report.at(0).line());
+            port.load(report.at(0)) != 0
+        });
+        up.then_some(())
+    });
+    started.unwrap();
 }
 
 /// What a host process does until it is stopped or killed: it writes its own keys, those whose
@@ -100,15 +114,7 @@ impl Program for Writer<'_> {
         let mut room = [0; WORDS];
         port.store(report.at(0), done);
         port.publish(report.at(0).line());
-        // Nobody is waited for in vain because it has not started yet.
-        let started = wait_until(port, || {
-            let up = reports.iter().all(|report| {
-                port.observe(report.at(0).line());
-                port.load(report.at(0)) != 0
-            });
-            up.then_some(())
-        });
-        started.unwrap();
+        await_all(port, reports);
         loop {
             port.observe(stop.line());
             if port.load(*stop) != 0 {

@@ -117,8 +117,8 @@ impl<'a, P: HostAtomics> Worker<'a, P> {
     /// Ends writing to `slice` for good: afterwards plain loads of it are right on every host.
     ///
     /// Collective over the pod. `mine` is what this lane wrote and has not published; it may be
-    /// empty. Cost: 1 publish of its lines, a barrier, 1 observe of the slice's lines a host (one for
-    /// each 16 MiB), and a second barrier where hosts have several lanes.
+    /// empty. Cost: 1 publish of its lines, a barrier, 1 observe of the slice's lines a host (one
+    /// for each 16 MiB), and a second barrier where hosts have several lanes.
     ///
     /// # Errors
     /// Whatever ended a wait.
