@@ -44,7 +44,8 @@ fn publishes(twin: &Twin) -> bool {
 }
 
 /// Lanes are left only where they wait, and nothing unasked happens: every publish is missed even
-/// so. Fences take a flush that is late, first observes a line that came unasked: `dsmark check kernel`
+/// so. Fences take a flush that is late, first observes a line that came unasked: `dsmark check
+/// kernel`
 /// goes further.
 #[test]
 fn a_publish_that_is_left_out_is_missed() {

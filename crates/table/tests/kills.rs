@@ -136,11 +136,8 @@ impl Program for Writer<'_> {
                 continue;
             }
             sequence += 1;
-            let asked = if random.below(4) == 0 {
-                REMOVED | sequence
-            } else {
-                sequence
-            };
+            let removed = u64::from(random.below(4) == 0) * REMOVED;
+            let asked = removed | sequence;
             port.store(report.at(at), asked);
             for attempt in 0.. {
                 let answer = if asked & REMOVED == 0 {
