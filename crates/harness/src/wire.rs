@@ -2,7 +2,7 @@
 //!
 //! Between hosts that share nothing but the pool, results have no other way home. They take it
 //! between trials, when nobody measures, through the rings of crate `sync`: numbered messages of
-//! [`LINES`] lines. A message's first word holds its number of bytes, and whether it is the last of
+//! `LINES` lines. A message's first word holds its number of bytes, and whether it is the last of
 //! what its sender has to say.
 
 use std::sync::{Mutex, PoisonError};

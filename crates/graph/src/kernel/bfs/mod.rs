@@ -3,11 +3,11 @@
 //! *Kernel.* From a source along edges, level by level; each vertex gets a parent in the level
 //! before its own. Which of several is left open, as in Graph500 and GAPBS.
 //!
-//! *Sharing and maintenance.* By variant: [`shared`], [`partitioned`], [`direction`]. Vertices are
+//! *Sharing and maintenance.* By variant: `shared`, `partitioned`, `direction`. Vertices are
 //! divided among hosts by edges; whatever the variant, a host gives parents to its own alone.
 //!
 //! *Metrics.* `time_ns` of a search; `edges_per_s`: the graph's edges by it. Phases, see
-//! [`crew`](super::crew).
+//! `crew`.
 //!
 //! *Verified.* By the rules of Graph500 on the graph in the verifier's own memory, and by the level
 //! of each vertex from a serial search.

@@ -6,11 +6,11 @@
 //! vertex without out-edges is lost: all as in GAPBS. Every step uses the scores of the step before
 //! (Jacobi), so that the answer is the same on any number of hosts and lanes.
 //!
-//! *Sharing and maintenance.* By variant: [`pull`], [`push`], [`residual`], [`product`].
+//! *Sharing and maintenance.* By variant: `pull`, `push`, `residual`, `product`.
 //! Vertices are divided among hosts by edges; a host computes the scores of its own.
 //!
 //! *Metrics.* `time_ns` of all steps; `edges_per_s`: arcs times steps by it. Phases, see
-//! [`crew`](super::crew).
+//! `crew`.
 //!
 //! *Verified.* One more step in double precision on the graph in the verifier's own memory must
 //! move the scores by no more than a step after the last may.

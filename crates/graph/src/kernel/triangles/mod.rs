@@ -1,8 +1,8 @@
 //! Triangle counting.
 //!
-//! *Kernel.* Vertices are ordered by degree, the highest first ([`order`]). A triangle has a first,
+//! *Kernel.* Vertices are ordered by degree, the highest first (`order`). A triangle has a first,
 //! a middle and a last vertex; for each middle one its predecessors are marked, and for each of its
-//! successors those predecessors looked up that come before it ([`count`]). So each triangle is
+//! successors those predecessors looked up that come before it (`count`). So each triangle is
 //! found once, and a pair of neighbours costs the shorter part of one row.
 //!
 //! *Sharing.* Hosts write the ordered rows together, each its own, once; then nobody writes
