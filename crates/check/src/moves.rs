@@ -384,7 +384,8 @@ impl Machine<'_> {
         lines.dedup();
         state.memory.unasked_steps(|_, _| true, &lines, steps);
         steps.retain(|step| {
-            self.is_due(state, &context, *step)
+            (self.is_due(state, &context, *step)
+                || self.is_due_around(futures, state, &context, *step))
                 && match *step {
                     Step::Fetch { domain, line } => self.may_look(futures, state, domain, line),
                     Step::Evict { domain, line } => {
@@ -423,6 +424,28 @@ impl Machine<'_> {
             }
             _ => true,
         }
+    }
+
+    /// Whether the step is an eviction right before a look that brings the line back: a later store
+    /// around the cache finds it there, clean.
+    fn is_due_around(
+        &self,
+        futures: &Futures,
+        state: &State,
+        context: &Context,
+        step: Step,
+    ) -> bool {
+        let Step::Evict { domain, line } = step else {
+            return false;
+        };
+        let bit = self.bit(Some(line));
+        let around = |(lane, at): (usize, &LaneState)| {
+            let mut buffered = state.memory.buffered(lane);
+            self.setup.shape.domain(lane) == domain
+                && (at.alive && futures.of(lane, at).around & bit != 0
+                    || buffered.any(|entry| goes_around(entry) && entry.line() == Some(line)))
+        };
+        context.looks(domain, line) && state.lanes.iter().enumerate().any(around)
     }
 
     /// Lines that an operation is about to look at, by domain.

@@ -138,6 +138,16 @@ fn a_store_is_not_taken_alone_before_one_around_the_cache() {
     assert_eq!(pruned, found(&program, false, Bounds::SATURATED));
 }
 
+/// A dirty line may be evicted for good, a load fetch it again, and a store around the cache then
+/// find it there, stay in the cache and never be seen: nobody else need look at the line for that.
+#[test]
+fn a_dirty_line_is_evicted_before_a_load_and_a_store_around_the_cache() {
+    let codes = [vec![(0, 2)], vec![(3, 0), (0, 0), (5, 0)]];
+    let program = program(2, 1, WriteMode::Synchronous, &codes);
+    let pruned = found(&program, true, Bounds::SATURATED);
+    assert_eq!(pruned, found(&program, false, Bounds::SATURATED));
+}
+
 /// Another lane's flush of the line takes along what has entered the cache by then, and only that.
 #[test]
 fn a_store_is_not_taken_alone_before_another_lanes_flush() {
