@@ -29,7 +29,7 @@ use crate::cast::{Cast, Done, Role, Spread};
 use crate::crew;
 use crate::holds::{self, HOLD_WORDS, Hold};
 use crate::stay::stay;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, demand_each};
 use crate::yardstick::Yardstick;
 
 const WORDS_PER_LINE: usize = 8;
@@ -190,18 +190,7 @@ impl Workload for Lock {
                 .demand(port, repetitions, "holds that overlap")?;
         }
         let holds = u64::from(repetitions) * u64::from(params.contenders * params.rounds);
-        // Serves the loads below.
-        port.observe(layout.protected.lines());
-        for index in 0..layout.protected.len() {
-            let found = port.load(layout.protected.at(index));
-            if found != holds {
-                return Err(Mismatch {
-                    what: format!("word {index} of the protected lines"),
-                    expected: format!("{holds}, the number of holds"),
-                    found: found.to_string(),
-                });
-            }
-        }
+        demand_each(port, layout.protected, holds, "holds")?;
         Ok(Verified::Right)
     }
 }

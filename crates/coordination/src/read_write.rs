@@ -29,7 +29,7 @@ use crate::cast::{Cast, Done, Role, Spread};
 use crate::crew;
 use crate::lock::MAX_PROTECTED;
 use crate::stay::stay;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, demand_each};
 use crate::yardstick::Yardstick;
 
 const WORDS_PER_LINE: usize = 8;
@@ -199,18 +199,7 @@ impl Workload for ReadWrite {
             writes.filter(|&writes| writes).count() as u64
         });
         let writes: u64 = writes.sum();
-        // Serves the loads below.
-        port.observe(layout.protected.lines());
-        for index in 0..layout.protected.len() {
-            let found = port.load(layout.protected.at(index));
-            if found != writes {
-                return Err(Mismatch {
-                    what: format!("word {index} of the protected lines"),
-                    expected: format!("{writes}, the number of writes"),
-                    found: found.to_string(),
-                });
-            }
-        }
+        demand_each(port, layout.protected, writes, "writes")?;
         Ok(Verified::Right)
     }
 }

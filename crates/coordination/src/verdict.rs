@@ -1,6 +1,6 @@
 //! What was found wrong while measuring, kept until the verifier asks.
 
-use fabric::{Arena, HostAtomics, HostSlice};
+use fabric::{Arena, HostAtomics, HostSlice, Port, Slice};
 use workload::Mismatch;
 
 /// Counts of checks made and failed, of the lane that makes them; one a host.
@@ -40,4 +40,26 @@ impl Verdict {
             found: format!("{made} checks, {wrong} failures"),
         })
     }
+}
+
+/// Demands that each protected word has counted every one of `count` things.
+pub(crate) fn demand_each<P: Port>(
+    port: &P,
+    protected: Slice<u64>,
+    count: u64,
+    things: &str,
+) -> Result<(), Mismatch> {
+    // Serves the loads below.
+    port.observe(protected.lines());
+    for index in 0..protected.len() {
+        let found = port.load(protected.at(index));
+        if found != count {
+            return Err(Mismatch {
+                what: format!("word {index} of the protected lines"),
+                expected: format!("{count}, the number of {things}"),
+                found: found.to_string(),
+            });
+        }
+    }
+    Ok(())
 }
