@@ -1,7 +1,7 @@
 //! Software atomics: what the hosts are told is what some order of their operations gives.
 
 use check::{Bounds, Kind, Shape, Subject, Violation};
-use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Mark, Program, Seat, wait_until};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Program, Seat};
 use sync::atomic::{Atomic64, Rmw};
 
 use crate::setting::Setting;
@@ -87,13 +87,8 @@ impl<A: Atomic64> Program for Operations<A> {
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
         if seat.host == self.setting.hosts {
-            let mut desk = sync::atomic::ValueDesk::default();
-            return wait_until(port, || {
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                self.word.serve(port, &mut desk);
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                None
-            });
+            let desk = sync::atomic::ValueDesk::default();
+            return crate::serve(port, desk, |desk| self.word.serve(port, desk));
         }
         let who = self.who(seat);
         let mut told = Vec::new();

@@ -28,6 +28,7 @@ pub use table::all;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use check::{Checkable, WriteMode};
+use fabric::{Gone, Mark, Port, wait_until};
 
 /// The graph kernels, a variant each: too long for a search, so that single runs check them.
 pub fn kernels() -> Vec<Box<dyn Checkable>> {
@@ -42,6 +43,20 @@ fn suffix(writes: WriteMode) -> String {
         WriteMode::Synchronous => String::new(),
         other => format!("@{other}"),
     }
+}
+
+/// Serves until the wait ends; what the desk remembers is what the wait carries from turn to turn.
+fn serve<P: Port, D: Hash, R>(
+    port: &P,
+    mut desk: D,
+    mut turn: impl FnMut(&mut D),
+) -> Result<R, Gone> {
+    wait_until(port, || {
+        port.mark(Mark::Carries(digest(&desk)));
+        turn(&mut desk);
+        port.mark(Mark::Carries(digest(&desk)));
+        None
+    })
 }
 
 /// What a server remembers, as a number.

@@ -7,7 +7,7 @@ pub mod dying;
 pub mod timed;
 
 use check::{Bounds, Kind, Shape, Subject, Timeouts, Violation};
-use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat, wait_until};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat};
 use sync::lock::{Lock, Member, NotAcquired};
 use sync::peterson::{Contender, Peterson};
 use sync::{Desk, Patience};
@@ -121,13 +121,8 @@ impl<G: Gate> Program for Section<G> {
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
         if seat.host == self.setting.hosts {
-            let mut desk = Desk::default();
-            return wait_until(port, || {
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                self.gate.serve(port, &mut desk);
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                None
-            });
+            let desk = Desk::default();
+            return crate::serve(port, desk, |desk| self.gate.serve(port, desk));
         }
         let mut end = self.gate.end(seat);
         for _ in 0..self.setting.rounds {

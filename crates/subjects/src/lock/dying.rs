@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use check::{Bounds, End, Shape, Subject, Timeouts, Violation};
-use fabric::{Arena, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat, wait_until};
+use fabric::{Arena, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat};
 use sync::lock::{Lock, Member, NotAcquired};
 use sync::{Desk, Patience};
 
@@ -105,13 +105,8 @@ impl<L: Lock> Program for Dying<L> {
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
         if seat.host == self.setting.hosts {
-            let mut desk = Desk::default();
-            wait_until(port, || {
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                self.lock.serve(port, &mut desk);
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                None
-            })?;
+            let desk = Desk::default();
+            crate::serve(port, desk, |desk| self.lock.serve(port, desk))?;
         }
         let mut me = Member::new(seat.host);
         let busy = BUSY + seat.host;

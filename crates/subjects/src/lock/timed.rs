@@ -4,7 +4,7 @@
 //! first try left anything behind that it should not, both are in, or nobody ever is again.
 
 use check::{Bounds, Shape, Subject, Timeouts, Violation};
-use fabric::{Arena, HostAtomics, Lines, Mark, Program, Ptr, Seat, wait_until};
+use fabric::{Arena, HostAtomics, Lines, Mark, Program, Ptr, Seat};
 use sync::lock::{Lock, Member, NotAcquired};
 use sync::{Desk, Patience};
 
@@ -40,13 +40,8 @@ impl<L: Lock> Program for Timed<L> {
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
         if seat.host == self.setting.hosts {
-            let mut desk = Desk::default();
-            wait_until(port, || {
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                self.lock.serve(port, &mut desk);
-                port.mark(Mark::Carries(crate::digest(&desk)));
-                None
-            })?;
+            let desk = Desk::default();
+            crate::serve(port, desk, |desk| self.lock.serve(port, desk))?;
         }
         let mut me = Member::new(seat.host);
         // How long does not matter: time passes when the checker says so.
