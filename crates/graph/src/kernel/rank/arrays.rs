@@ -97,18 +97,13 @@ impl Arrays {
         let steps = port.load(self.done.at(0));
         let [change, held] = [1, 2].map(|at| f64::from_bits(port.load(self.done.at(at))));
         let scores = verify::read(port, self.scores);
-        let residual = verify::residual(graph.csr(), &scores, ask.damping);
+        let csr = graph.csr(worker)?;
+        let residual = verify::residual(&csr, &scores, ask.damping);
         // A step moves the scores by at most `damping` times what the last one did, since columns
         // sum up to at most 1; where lines were held back from the last, by that of what was,
         // besides. The rest is single precision: errors of additions to a sum, which grow with the
         // root of their number.
-        let terms = graph
-            .csr()
-            .incoming()
-            .rows()
-            .map(<[u32]>::len)
-            .max()
-            .unwrap_or(0);
+        let terms = csr.incoming().rows().map(<[u32]>::len).max().unwrap_or(0);
         let rounding = f64::from(f32::EPSILON) * (4.0 + (terms as f64 / 4.0).sqrt());
         let most = ask.damping * (change + held) + rounding;
         // So that a residual that is no number is refused as well.
@@ -148,7 +143,7 @@ impl Layout {
         (source, directed): (&GraphSource, bool),
         needs: Needs,
     ) -> Self {
-        let graph = RegionGraph::lay_out(arena, "rank.graph", source, directed);
+        let graph = RegionGraph::lay_out(arena, "rank.graph", pod, source, directed);
         Self {
             arrays: Arrays::lay_out(arena, pod, graph.room_for_vertices(), needs),
             graph,

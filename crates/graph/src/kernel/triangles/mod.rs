@@ -185,7 +185,7 @@ impl Workload for Triangles {
     type Layout = Layout;
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
-        let graph = RegionGraph::lay_out(arena, "triangles.graph", &params.graph, false);
+        let graph = RegionGraph::lay_out(arena, "triangles.graph", pod, &params.graph, false);
         let (vertices, arcs) = (graph.room_for_vertices(), graph.room_for_arcs());
         Layout {
             rows: Rows::lay_out(arena, pod, vertices, arcs, params.variant),
@@ -245,9 +245,10 @@ impl Workload for Triangles {
         }
         let port = worker.port();
         let found = layout.rows.total(port);
+        let csr = layout.graph.csr(worker)?;
         // A lost host ends the next wait; here the answer is still wanted.
         let alive = || port.check_in().unwrap_or_default();
-        let expected = verify::triangles(layout.graph.csr().outgoing(), alive);
+        let expected = verify::triangles(csr.outgoing(), alive);
         if found != expected {
             return Err(Mismatch {
                 what: "triangles".into(),
