@@ -84,7 +84,7 @@ impl<'a, P: HostAtomics> Counting<'a, P> {
         let (vertices, mut found) = (self.graph.vertices, 0);
         if let Some(layout) = &self.layout.deal {
             let mut deal = Deal::new(layout, self.crew.pod(), self.crew.member());
-            while let Some(chunk) = deal.next(self.port)? {
+            while let Some(chunk) = deal.next(&mut self.crew)? {
                 self.port.check_in()?;
                 found += self.count_places(places_dealt(chunk, vertices));
             }

@@ -13,6 +13,8 @@ use fabric::{Arena, Gone, HostAtomics, HostSlice, Pod, Seat, wait_until};
 use sync::atomic::{Atomic64, LockedAtomic, Rmw};
 use sync::lock::Options;
 
+use crate::kernel::crew::{Crew, Phase};
+
 /// Batches for each host that what is left would make: twice as many as hosts, so that the batch
 /// that ends last is half a host's share of what was left when it began.
 const ROUNDS: usize = 2;
@@ -103,12 +105,21 @@ impl<'a> Deal<'a> {
         }
     }
 
-    /// The next chunk of this lane.
-    pub(super) fn next<P: HostAtomics>(&mut self, port: &P) -> Result<Option<usize>, Gone> {
+    /// The next chunk of this lane; asking and waiting are told apart from computing.
+    pub(super) fn next<P: HostAtomics>(
+        &mut self,
+        crew: &mut Crew<'_, P>,
+    ) -> Result<Option<usize>, Gone> {
+        let port = crew.port();
         loop {
             let got = self.layout.got.at(self.turn);
             let batch = match port.atomic_load(got) {
-                0 => self.wait(port)?,
+                0 => {
+                    crew.took(Phase::Compute);
+                    let batch = self.wait(port)?;
+                    crew.took(Phase::Barrier);
+                    batch
+                }
                 batch => batch,
             };
             if batch == OVER {
@@ -118,7 +129,9 @@ impl<'a> Deal<'a> {
             let [start, end] = [self.bound(batch), self.bound(batch + 1)];
             let taken: u64 = port.fetch_add(self.layout.taken.at(self.turn), 1u64);
             if taken == 0 {
+                crew.took(Phase::Compute);
                 self.ask(port, self.turn + 1)?;
+                crew.took(Phase::Barrier);
             }
             let chunk = start + taken as usize;
             if chunk < end {
