@@ -105,10 +105,9 @@ impl RegionGraph {
             return Err(self.changed(csr.vertices(), csr.arcs()));
         }
         let changed = |arcs| self.changed(csr.vertices(), arcs);
-        let outgoing = self.outgoing.fill(worker, csr.outgoing())?;
-        let outgoing = outgoing.map_err(changed)?;
+        let outgoing = self.outgoing.fill(worker, csr.outgoing(), changed)?;
         let incoming = match &self.incoming {
-            Some(rows) => rows.fill(worker, csr.incoming())?.map_err(changed)?,
+            Some(rows) => rows.fill(worker, csr.incoming(), changed)?,
             None => outgoing,
         };
         // Every lane that shares this layout comes to the same value.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use fabric::{Arena, Gone, HostAtomics, LINE_BYTES, Slice, Word};
-use workload::Worker;
+use workload::{Unready, Worker};
 
 use super::FrozenRows;
 use crate::csr::Adjacency;
@@ -49,13 +49,17 @@ impl Rows {
         }
     }
 
-    /// Writes the rows of this host, of which `from` has at least those, and freezes all; arcs that
-    /// are too many for the room are told by their number. Collective over the pod.
+    /// Writes the rows of this host, of which `from` has at least those, and freezes all. Collective
+    /// over the pod.
+    ///
+    /// # Errors
+    /// The reason why a wait ended; or, of arcs that are more than there is room for, `too_many`.
     pub(super) fn fill<P: HostAtomics>(
         &self,
         worker: &Worker<'_, P>,
         from: &Adjacency,
-    ) -> Result<Result<FrozenRows, u64>, Gone> {
+        too_many: impl Fn(u64) -> Unready,
+    ) -> Result<FrozenRows, Unready> {
         let (host, hosts) = (worker.seat().host, worker.pod().hosts);
         let vertices = Share { host, hosts }.rows(from.vertices());
         let first = from.offsets()[vertices.start];
@@ -67,17 +71,17 @@ impl Rows {
         let said = self.listen(worker, hosts);
         let all: usize = said.iter().map(|said| said.arcs).sum();
         if all > self.targets.len() {
-            return Ok(Err(all as u64));
+            return Err(too_many(all as u64));
         }
         let start: usize = said[..host as usize].iter().map(|said| said.arcs).sum();
         self.write_offsets(worker, from, &vertices, (start as u64).wrapping_sub(first))?;
         self.write_targets(worker, start, own, &said[host as usize + 1..])?;
         let targets = self.targets.range(0, all);
         // What is mine has been posted, before the barrier of the freeze: nothing is left over.
-        Ok(Ok(FrozenRows {
+        Ok(FrozenRows {
             offsets: worker.freeze(self.offsets, self.offsets.range(0, 0))?,
             targets: worker.freeze(targets, targets.range(0, 0))?,
-        }))
+        })
     }
 
     fn say<P: HostAtomics>(&self, worker: &Worker<'_, P>, own: &[u32]) {
