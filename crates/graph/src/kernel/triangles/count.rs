@@ -19,13 +19,16 @@ const CHUNK: usize = 4;
 /// flight; more of them only fill its first cache with lines that wait.
 const BATCH: usize = 32;
 
+/// Places of a chunk that is taken from a counter, whose line lanes pass from one to the other.
+const DEALT: usize = 16;
+
 /// Parts of the order that chunks are taken from in turn where they are dealt out, so that batches
 /// of as many chunks are about as much work: the work of a place falls along the order.
 const STRIPES: usize = 64;
 
 /// Chunks that are dealt out: some of the last stripe are empty.
 pub(super) fn chunks_dealt(vertices: usize) -> usize {
-    let chunks = vertices.div_ceil(CHUNK);
+    let chunks = vertices.div_ceil(DEALT);
     chunks.next_multiple_of(STRIPES.min(chunks).max(1))
 }
 
@@ -33,8 +36,8 @@ pub(super) fn chunks_dealt(vertices: usize) -> usize {
 fn places_dealt(chunk: usize, vertices: usize) -> Range<usize> {
     let chunks = chunks_dealt(vertices);
     let stripes = STRIPES.min(chunks);
-    let first = (chunk % stripes * (chunks / stripes) + chunk / stripes) * CHUNK;
-    first.min(vertices)..(first + CHUNK).min(vertices)
+    let first = (chunk % stripes * (chunks / stripes) + chunk / stripes) * DEALT;
+    first.min(vertices)..(first + DEALT).min(vertices)
 }
 
 /// One lane's view of a count.
@@ -89,7 +92,7 @@ impl<'a, P: HostAtomics> Counting<'a, P> {
                 found += self.count_places(places_dealt(chunk, vertices));
             }
         } else {
-            while let Some(places) = self.crew.next(&(0..vertices), CHUNK)? {
+            while let Some(places) = self.crew.next(&(0..vertices), DEALT)? {
                 found += self.count_places(places);
             }
         }
