@@ -19,25 +19,31 @@ const CHUNK: usize = 4;
 /// flight; more of them only fill its first cache with lines that wait.
 const BATCH: usize = 32;
 
-/// Places of a chunk that is taken from a counter, whose line lanes pass from one to the other.
+/// Places of a chunk that is taken from a counter, at most: lanes pass the counter's line from one
+/// to the other.
 const DEALT: usize = 16;
 
 /// Parts of the order that chunks are taken from in turn where they are dealt out, so that batches
 /// of as many chunks are about as much work: the work of a place falls along the order.
 const STRIPES: usize = 64;
 
+/// Places of a chunk that is dealt out of so many.
+fn grain(vertices: usize) -> usize {
+    (vertices / STRIPES).clamp(1, DEALT)
+}
+
 /// Chunks that are dealt out: some of the last stripe are empty.
 pub(super) fn chunks_dealt(vertices: usize) -> usize {
-    let chunks = vertices.div_ceil(DEALT);
+    let chunks = vertices.div_ceil(grain(vertices));
     chunks.next_multiple_of(STRIPES.min(chunks).max(1))
 }
 
 /// The places of a chunk that is dealt out.
 fn places_dealt(chunk: usize, vertices: usize) -> Range<usize> {
-    let chunks = chunks_dealt(vertices);
+    let (chunks, grain) = (chunks_dealt(vertices), grain(vertices));
     let stripes = STRIPES.min(chunks);
-    let first = (chunk % stripes * (chunks / stripes) + chunk / stripes) * DEALT;
-    first.min(vertices)..(first + DEALT).min(vertices)
+    let first = (chunk % stripes * (chunks / stripes) + chunk / stripes) * grain;
+    first.min(vertices)..(first + grain).min(vertices)
 }
 
 /// One lane's view of a count.

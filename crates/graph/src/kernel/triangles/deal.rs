@@ -70,10 +70,11 @@ struct Bounds(Vec<usize>);
 
 impl Bounds {
     fn new(pod: Pod, chunks: usize) -> Self {
-        let least = (pod.lanes as usize * CHUNKS_A_LANE).min(chunks / pod.hosts as usize);
+        let parts = ROUNDS * pod.hosts as usize;
+        let least = (pod.lanes as usize * CHUNKS_A_LANE).min(chunks / parts);
         let (mut bounds, mut at) = (vec![0], 0);
         while at < chunks {
-            let share = (chunks - at) / (ROUNDS * pod.hosts as usize);
+            let share = (chunks - at) / parts;
             at = (at + share.max(least).max(1)).min(chunks);
             bounds.push(at);
         }
@@ -170,5 +171,24 @@ impl<'a> Deal<'a> {
         };
         port.atomic_store(self.layout.got.at(turn), got);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_shrink_and_leave_nothing_out() {
+        for (hosts, lanes, chunks) in [(2, 1, 8), (4, 4, 4096), (8, 4, 4096), (3, 2, 1), (2, 1, 0)]
+        {
+            let Bounds(bounds) = Bounds::new(Pod::new(hosts, lanes), chunks);
+            assert_eq!((bounds[0], bounds[bounds.len() - 1]), (0, chunks));
+            let sizes: Vec<usize> = bounds.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert!(sizes.iter().all(|&size| size > 0), "{sizes:?}");
+            assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
+        }
+        let few = Bounds::new(Pod::new(4, 4), 4096).batches();
+        assert!((8..64).contains(&few), "{few}");
     }
 }
