@@ -56,7 +56,7 @@ fn title(scaling: &Scaling) -> String {
 
 /// One line a name, its points by hosts, styled by place.
 fn lines<'a>(
-    speedups: impl Iterator<Item = &'a Speedup> + Clone,
+    speedups: &(impl Iterator<Item = &'a Speedup> + Clone),
     name: impl Fn(&Speedup) -> String,
     x: impl Fn(&Speedup) -> f64,
 ) -> Vec<Line> {
@@ -83,7 +83,7 @@ fn lines<'a>(
 
 fn over_hosts(page: &mut Page, scaling: &Scaling, kernel: &str) {
     let here = scaling.speedups.iter().filter(|one| one.workload == kernel);
-    let mut lines = lines(here, |one| one.variant.clone(), |one| f64::from(one.hosts));
+    let mut lines = lines(&here, |one| one.variant.clone(), |one| f64::from(one.hosts));
     for line in &mut lines {
         // One host against itself.
         let alone = (Estimate::exact(1.0), Estimate::exact(1.0));
@@ -97,7 +97,7 @@ fn with_same_lanes(page: &mut Page, scaling: &Scaling) {
         let all = one.hosts * one.lanes;
         format!("{} {}, {all} lanes in all", one.workload, one.variant)
     };
-    let mut lines = lines(scaling.same_lanes.iter(), name, |one| f64::from(one.hosts));
+    let mut lines = lines(&scaling.same_lanes.iter(), name, |one| f64::from(one.hosts));
     for line in &mut lines {
         let alone = (Estimate::exact(1.0), Estimate::exact(1.0));
         line.points.insert(0, alone);
@@ -125,7 +125,7 @@ fn panel(page: &mut Page, heading: String, lines: Vec<Line>) {
 /// Each variant's way from two hosts on.
 fn against_bytes(page: &mut Page, scaling: &Scaling) {
     let name = |one: &Speedup| format!("{} {}", one.workload, one.variant);
-    let lines = lines(scaling.speedups.iter(), name, |one| one.bytes_an_edge);
+    let lines = lines(&scaling.speedups.iter(), name, |one| one.bytes_an_edge);
     if lines.is_empty() {
         return;
     }
