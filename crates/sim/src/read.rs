@@ -162,9 +162,8 @@ impl World {
         }
         let done = self.fetch(line, arrival);
         let bits = self.copy(host, line).map(|content| content.get(at));
+        self.fill_private_levels(line);
         let lane = &mut self.me;
-        lane.l1.insert(line);
-        lane.l2.insert(line);
         lane.streams.access(line, lane.clock);
         lane.misses.occupy(done.at);
         lane.ready.later(done);

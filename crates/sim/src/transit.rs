@@ -25,6 +25,7 @@ pub(crate) struct Route {
 
 /// A write on its way to the device.
 #[derive(Clone, Debug)]
+#[repr(align(64))] // two cache lines of this machine, not three
 pub(crate) struct DeviceWrite {
     pub route: Route,
     pub content: Content,

@@ -90,9 +90,8 @@ impl World {
         let mut done = self.fetch(line, arrival);
         done.at += extra;
         self.own_copy(host, line, self.me.id as u32);
+        self.fill_private_levels(line);
         let lane = &mut self.me;
-        lane.l1.insert(line);
-        lane.l2.insert(line);
         // Reads for ownership make streams as loads do.
         lane.streams.access(line, lane.clock);
         lane.misses.occupy(done.at);
