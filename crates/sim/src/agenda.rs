@@ -4,15 +4,15 @@ use crate::timing::Time;
 
 /// When each lane goes on: a tournament, whose winner is the lane whose turn it is.
 ///
-/// The earlier player wins a game, and the runner-up is remembered with it: the winner's earliest
-/// rival so far. The lanes of a host play among themselves before they play those of others. A turn
-/// plays one game a round, always as many: a heap would stop early, where this machine's processor
-/// cannot guess.
+/// The earlier of two wins a game. A lane gives way at its own turn only, so that who plays again
+/// is always who has won every game, and meets whom it beat; and its earliest rival is one of
+/// those. The lanes of a host play among themselves before they play those of others. A turn plays
+/// one game a round, always as many: a heap would stop early, where the processor cannot guess.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// The players of each game: those of game n are who came out of games 2 n and 2 n + 1, or, in
-    /// the last half, two lanes. The second of "game 0" is who came out of all.
-    games: Box<[[Player; 2]]>,
+    /// Who lost each game: game n is between who has won games 2 n and 2 n + 1, or, in the last
+    /// half, between two lanes. "Game 0" is lost by who has won all.
+    losers: Box<[Entry]>,
     lanes: usize,
     /// Bits of an entry that name the lane within its host: rounds that a host plays by itself.
     lane_bits: u32,
@@ -22,9 +22,6 @@ pub(crate) struct Agenda {
 
 /// A time, and below it the host and the lane: of two lanes at one time the lower goes first.
 type Entry = u64;
-
-/// Who has won all games so far, and the second of those who took part.
-type Player = [Entry; 2];
 
 /// Later than any lane.
 const NONE: Entry = Entry::MAX;
@@ -48,45 +45,33 @@ impl Agenda {
     pub(crate) fn new(hosts: usize, lanes: usize) -> Self {
         let lane_bits = lanes.next_power_of_two().ilog2();
         let seat_bits = lane_bits + hosts.next_power_of_two().ilog2();
-        let mut agenda = Self {
-            games: vec![[[NONE; 2]; 2]; 1 << seat_bits].into(),
-            lanes,
-            lane_bits,
-            seat_bits,
-        };
+        let all = 1 << seat_bits;
+        let mut winners = vec![NONE; 2 * all];
         for host in 0..hosts {
             for lane in 0..lanes {
                 let seat = (host << lane_bits) | lane;
-                agenda.play(seat, seat as Entry);
+                winners[all + seat] = seat as Entry;
             }
         }
-        agenda
-    }
-
-    /// A lane plays its games again with another entry.
-    #[inline(always)]
-    fn play(&mut self, seat: usize, entry: Entry) {
-        let mut place = (1 << self.seat_bits) | seat;
-        let mut player = [entry, NONE];
-        while place > 1 {
-            let game = &mut self.games[place / 2];
-            let other = game[1 - place % 2];
-            game[place % 2] = player;
-            let seconds = player[1].min(other[1]);
-            player = [
-                player[0].min(other[0]),
-                player[0].max(other[0]).min(seconds),
-            ];
-            place /= 2;
+        let mut losers = vec![NONE; all];
+        for game in (1..all).rev() {
+            let (left, right) = (winners[2 * game], winners[2 * game + 1]);
+            (winners[game], losers[game]) = (left.min(right), left.max(right));
         }
-        self.games[0][1] = player;
+        losers[0] = winners[1];
+        Self {
+            losers: losers.into(),
+            lanes,
+            lane_bits,
+            seat_bits,
+        }
     }
 
     /// The lane whose turn it is goes on at `time`.
     #[inline]
     pub(crate) fn put_off(&mut self, time: Time) {
-        let seat = self.seat_of(self.games[0][1][0]);
-        let moved = if time == NEVER {
+        let seat = self.seat_of(self.losers[0]);
+        let mut winner = if time == NEVER {
             NONE
         } else {
             // With 4,096 lanes that is an hour and a quarter of simulated time.
@@ -96,27 +81,47 @@ impl Agenda {
             );
             (time << self.seat_bits) | seat as Entry
         };
-        self.play(seat, moved);
+        let mut game = self.first_game(seat);
+        while game > 0 {
+            let loser = &mut self.losers[game];
+            (winner, *loser) = (winner.min(*loser), winner.max(*loser));
+            game /= 2;
+        }
+        self.losers[0] = winner;
     }
 
     /// The earliest lane, the lowest of several; none if all have ended. It has the turn until it
     /// is put off.
     #[inline]
     pub(crate) fn next(&self) -> Option<Next> {
-        let [first, in_pod] = self.games[0][1];
+        let first = self.losers[0];
         if first == NONE {
             return None;
         }
         let seat = self.seat_of(first);
-        let host = seat >> self.lane_bits;
-        let place = ((1 << self.seat_bits) | seat) >> self.lane_bits;
-        let [_, in_host] = self.games[place / 2][place % 2];
+        let mut game = self.first_game(seat);
+        let mut rival = NONE;
+        for _ in 0..self.lane_bits {
+            rival = rival.min(self.losers[game]);
+            game /= 2;
+        }
+        let in_host = rival;
+        while game > 0 {
+            rival = rival.min(self.losers[game]);
+            game /= 2;
+        }
+        let (host, lane) = (seat >> self.lane_bits, seat & ((1 << self.lane_bits) - 1));
         Some(Next {
-            lane: host * self.lanes + (seat & ((1 << self.lane_bits) - 1)),
+            lane: host * self.lanes + lane,
             time: first >> self.seat_bits,
             host: self.limit(seat, in_host),
-            pod: self.limit(seat, in_pod),
+            pod: self.limit(seat, rival),
         })
+    }
+
+    #[inline(always)]
+    fn first_game(&self, seat: usize) -> usize {
+        ((1 << self.seat_bits) | seat) / 2
     }
 
     #[inline(always)]
@@ -131,7 +136,8 @@ impl Agenda {
         if rival == NONE {
             return NEVER;
         }
-        (rival >> self.seat_bits) + Time::from(seat < self.seat_of(rival))
+        // A higher seat carries into the time.
+        (rival + ((1 << self.seat_bits) - 1 - seat as Entry)) >> self.seat_bits
     }
 }
 

@@ -307,7 +307,7 @@ impl World {
         let turn = self.me.turn();
         if let Some(content) = self.drop_copy(self.me.host, line) {
             let arrival = turn + self.timing.flush_dirty.saturating_sub(self.timing.response);
-            self.send(line, content, u64::MAX, arrival, false);
+            self.send(line, &content, u64::MAX, arrival, false);
         }
     }
 
@@ -323,7 +323,7 @@ impl World {
         let lines = &mut self.hosts[host].own;
         let own = lines.get_mut(line);
         let own = own.expect("a host with the own bit has bytes of the line");
-        let dirty = own.cached.take().and_then(CachedLine::flush);
+        let dirty = CachedLine::flush(&mut own.cached);
         if own.pending == 0 && dirty.is_none() {
             lines.remove(line);
             holders.own &= !bit;
@@ -344,7 +344,7 @@ impl World {
         let holders = self.region.holders_mut(line);
         holders.own |= 1 << host;
         holders.mirror &= !(1 << host);
-        self.hosts[host].own.insert(line, None, SHARED)
+        self.hosts[host].own.insert(line, SHARED)
     }
 
     /// When a write of this host's own that is still on its way lets a read of the line through.
