@@ -166,12 +166,9 @@ pub(crate) struct Lane {
     /// When the last of its writes that a fence waits for arrives at the device.
     pub last_arrival: Time,
     // Third line.
-    pub l1: Tags,
-    pub l2: Tags,
-    // Fourth line.
     pub misses: Window,
     pub combining: Vec<Combining>,
-    // Fifth line.
+    // Fourth line.
     pub stores: Window,
     /// Writes sent, to tell those of one moment apart.
     pub sent: u64,
@@ -179,6 +176,8 @@ pub(crate) struct Lane {
     pub posted_arrivals: Box<[Time]>,
     // These begin lines of their own.
     pub ops: Ops,
+    pub l1: Tags,
+    pub l2: Tags,
     pub streams: Streams,
     pub batch: Batch,
     // Seldom used.

@@ -196,7 +196,8 @@ impl Substrate for Sim {
             let verbs = Verbs { world, turn, id };
             let port = SimPort::new(verbs, watch, seats[id]);
             let mut out = None;
-            deeper(id % STACK_COLOURS, &mut || {
+            // Pages that follow each other may be as alike as their beginnings.
+            deeper((id + id / STACK_COLOURS) % STACK_COLOURS, &mut || {
                 out = Some(program.lane(seats[id], &port));
             });
             // What it asked for last counts, though it waited for nothing.

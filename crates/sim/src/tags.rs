@@ -10,9 +10,16 @@ const TAGS_A_LINE: usize = 16;
 /// Sets that are no power of two.
 const HASHED: u32 = u32::MAX;
 
+/// The most lines remembered as most recently used: as many as first levels have sets.
+const RECENT: usize = 64;
+
 /// The tags of one cache. They decide what an access costs and what must leave, never what is read.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Tags {
+    /// Some tags that are the first of their sets, by tag modulo their number. The sets of a cache
+    /// are spread over megabytes of this machine; most looks end here, in a few of its lines.
+    recent: [u32; RECENT],
     /// Set by set, most recently used first. Made when first used: most lanes of a large pod never
     /// touch most levels.
     lines: Box<[u32]>,
@@ -32,6 +39,7 @@ impl Tags {
         let lines = (size_bytes / 64).max(u64::from(ways));
         let sets = (lines / u64::from(ways)).max(1) as u32;
         Self {
+            recent: [NOTHING; RECENT],
             lines: Box::default(),
             first: 0,
             stride: ways.next_power_of_two().ilog2(),
@@ -78,41 +86,46 @@ impl Tags {
     }
 
     #[inline(always)]
-    fn set_mut(&mut self, line: u32) -> Option<&mut [u32]> {
-        let start = self.start(line);
-        self.lines.get_mut(start..start + self.ways as usize)
+    fn is_recent(&self, line: u32) -> bool {
+        self.recent[(line + 1) as usize % RECENT] == line + 1
     }
 
     /// Whether the line is here; it becomes the most recently used.
     #[inline(always)]
     pub(crate) fn touch(&mut self, line: u32) -> bool {
-        match self.lines.get(self.start(line)) {
-            Some(&first) if first == line + 1 => true,
-            Some(_) => self.touch_other(line),
-            None => false,
-        }
+        self.is_recent(line) || self.touch_other(line)
     }
 
     fn touch_other(&mut self, line: u32) -> bool {
-        let Some(set) = self.set_mut(line) else {
-            return false;
-        };
+        let set = self.set(line).unwrap_or_default();
         let Some(way) = set.iter().position(|&tag| tag == line + 1) else {
             return false;
         };
+        self.put_first(line, way);
+        true
+    }
+
+    /// Moves the lines before `way` one back, over what is there.
+    fn put_first(&mut self, line: u32, way: usize) {
+        let start = self.start(line);
+        let set = &mut self.lines[start..=start + way];
+        let second = &mut self.recent[set[0] as usize % RECENT];
+        if *second == set[0] {
+            *second = NOTHING;
+        }
         set.copy_within(..way, 1);
         set[0] = line + 1;
-        true
+        self.recent[(line + 1) as usize % RECENT] = line + 1;
     }
 
     /// Whether the line is here; nothing moves.
     #[inline]
     pub(crate) fn holds(&self, line: u32) -> bool {
-        let Some(set) = self.set(line) else {
-            return false;
-        };
+        if self.is_recent(line) {
+            return true;
+        }
         // Four at a time, which become one comparison of vectors.
-        let (fours, rest) = set.as_chunks::<4>();
+        let (fours, rest) = self.set(line).unwrap_or_default().as_chunks::<4>();
         let in_four = |four: &[u32; 4]| four.map(|tag| tag == line + 1) != [false; 4];
         fours.iter().any(in_four) || rest.contains(&(line + 1))
     }
@@ -137,27 +150,28 @@ impl Tags {
         if self.lines.is_empty() {
             self.provide();
         }
-        let set = self.set_mut(line).expect("every line has a set");
+        let set = self.set(line).expect("every line has a set");
         let gap = set.iter().position(|&tag| tag == NOTHING);
         let last = gap.unwrap_or(set.len() - 1);
         let victim = set[last];
-        set.copy_within(..last, 1);
-        set[0] = line + 1;
+        self.put_first(line, last);
         (victim != NOTHING).then(|| victim - 1)
     }
 
-    /// Takes a line out; whether it was here.
-    pub(crate) fn remove(&mut self, line: u32) -> bool {
-        let Some(set) = self.set_mut(line) else {
-            return false;
-        };
+    /// Takes a line out, if it is here.
+    pub(crate) fn remove(&mut self, line: u32) {
+        let set = self.set(line).unwrap_or_default();
         let Some(way) = set.iter().position(|&tag| tag == line + 1) else {
-            return false;
+            return;
         };
+        let start = self.start(line);
+        let set = &mut self.lines[start..start + self.ways as usize];
         set.copy_within(way + 1.., way);
-        let last = set.len() - 1;
-        set[last] = NOTHING;
-        true
+        set[set.len() - 1] = NOTHING;
+        let recent = &mut self.recent[(line + 1) as usize % RECENT];
+        if *recent == line + 1 {
+            *recent = NOTHING;
+        }
     }
 }
 
@@ -200,7 +214,38 @@ impl Residents {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// One set, so that the order of use is a list.
+        #[test]
+        fn a_set_is_a_list(steps in prop::collection::vec((0u32..4, 0u32..12), 1..200)) {
+            // Lines whose tags share a place in the short list of the most recent.
+            let (mut tags, mut list) = (Tags::new(5 * 64, 5), Vec::new());
+            for (step, line) in steps {
+                let line = line / 2 + line % 2 * RECENT as u32;
+                let here = list.iter().position(|&other| other == line);
+                prop_assert_eq!(tags.holds(line), here.is_some());
+                match step {
+                    0 => tags.remove(line),
+                    1 => prop_assert_eq!(tags.touch(line), here.is_some()),
+                    _ => {
+                        let victim = (here.is_none() && list.len() == 5).then(|| list[4]);
+                        prop_assert_eq!(tags.insert(line), victim);
+                    }
+                }
+                if let Some(place) = here {
+                    list.remove(place);
+                }
+                if step > 1 || step == 1 && here.is_some() {
+                    list.insert(0, line);
+                    list.truncate(5);
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_low_count_is_certain() {

@@ -27,9 +27,9 @@ const NOBODY: usize = usize::MAX;
 #[repr(C, align(64))]
 pub(crate) struct Host {
     pub own: OwnLines,
-    pub shared: Tags,
     pub read_link: Server,
     pub write_link: Server,
+    pub shared: Tags,
     /// Of the lanes' first levels; no count where no lane runs ahead of another.
     pub residents: Residents,
     pub memory: HostMemory,
