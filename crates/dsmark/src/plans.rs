@@ -89,15 +89,20 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
     plan.seed = place.seed.unwrap_or(plan.seed);
     if place.smoke {
         for trial in &mut plan.trials {
-            trial.limits = Limits {
-                warmup: 1,
-                min_reps: 1,
-                max_reps: 2,
-                ..trial.limits
-            };
+            trial.limits = few(trial.limits);
         }
     }
     plan.check("the command line")
+}
+
+/// As few repetitions as show that a trial works; never more than the plan has.
+fn few(limits: Limits) -> Limits {
+    Limits {
+        warmup: limits.warmup.min(1),
+        min_reps: 1,
+        max_reps: limits.max_reps.min(2),
+        ..limits
+    }
 }
 
 /// `key=value` pairs; values are JSON where they parse as JSON, otherwise words; commas make lists.
@@ -144,6 +149,19 @@ mod tests {
                     .as_deref(),
                 Some(name)
             );
+        }
+    }
+
+    #[test]
+    fn a_smoke_run_repeats_nothing_more_than_its_plan() {
+        for (name, text) in SHIPPED {
+            let plan = Plan::parse(text, name).expect("it ships");
+            for trial in plan.trials {
+                let few = few(trial.limits);
+                assert!(few.warmup <= trial.limits.warmup, "{name}");
+                assert!(few.max_reps <= trial.limits.max_reps, "{name}");
+                assert!(few.warmup <= 1 && few.min_reps <= few.max_reps && few.max_reps <= 2);
+            }
         }
     }
 

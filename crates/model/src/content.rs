@@ -111,14 +111,14 @@ impl Access {
     #[inline(always)]
     pub fn place(self) -> Place {
         let offset = (self.offset % LINE_BYTES) as u8;
-        Place(offset << 2 | self.bytes.trailing_zeros() as u8)
+        Place((offset << 2) | self.bytes.trailing_zeros() as u8)
     }
 
     /// The word of `line` at `place`.
     #[inline(always)]
     pub fn of_line(line: Line, place: Place) -> Self {
         Self {
-            offset: line.0 * LINE_BYTES | u64::from(place.0 >> 2),
+            offset: line.0 * LINE_BYTES + u64::from(place.0 >> 2),
             bytes: 1 << (place.0 & 3),
         }
     }

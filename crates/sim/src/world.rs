@@ -95,7 +95,11 @@ impl World {
         let timing = Timing::of(file);
         let shared = &file.cache[2];
         let lookahead = lookahead(&timing, pod.lanes);
-        let counted = if lookahead == 0 { 0 } else { pod.lanes as usize };
+        let counted = if lookahead == 0 {
+            0
+        } else {
+            pod.lanes as usize
+        };
         let first = Tags::new(file.cache[0].size_bytes, file.cache[0].ways).capacity();
         let host = || Host {
             own: OwnLines::default(),

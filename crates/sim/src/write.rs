@@ -335,6 +335,8 @@ fn leave_stale(page: &mut Page, hosts: &mut [Host], writer: u64, line: u32) {
     while left != 0 {
         let host = left.trailing_zeros() as usize;
         left &= left - 1;
-        hosts[host].own.insert_copy(line, page.content(line), SHARED);
+        hosts[host]
+            .own
+            .insert_copy(line, page.content(line), SHARED);
     }
 }
