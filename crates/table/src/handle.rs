@@ -203,35 +203,12 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
     #[inline(never)]
     fn wait_idle(&self, key: u64, bucket: u64) -> Result<(), TableError> {
         let bucket = self.table.bucket(bucket);
-        self.wait(key, || match version_of(self.port, bucket) {
-            busy if busy.is_busy() => Err(busy),
-            _ => Ok(()),
-        })
-    }
-
-    /// Waits for `ready`, which says whose version it waits for, as long as patience lasts.
-    #[track_caller]
-    pub(crate) fn wait<R>(
-        &self,
-        key: u64,
-        mut ready: impl FnMut() -> Result<R, Version>,
-    ) -> Result<R, TableError> {
-        // The clock is read once there is something to wait for.
-        let mut until: Option<Ticks> = None;
-        wait_until(self.port, || match ready() {
-            Ok(answer) => Some(Ok(answer)),
-            Err(version) => {
-                let host = version.is_busy().then(|| version.host());
-                match (until, self.patience_ns) {
-                    (None, Some(ns)) => until = Some(deadline(self.port, ns)),
-                    (Some(end), _) if self.port.now() >= end => {
-                        return Some(Err(TableError::Held { key, host }));
-                    }
-                    _ => {}
-                }
-                None
+        wait(self.port, self.patience_ns, key, || {
+            match version_of(self.port, bucket) {
+                busy if busy.is_busy() => Err(busy),
+                _ => Ok(()),
             }
-        })?
+        })
     }
 
     /// `lazy`: the caller's fence ends it.
@@ -392,9 +369,26 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         afar: bool,
     ) -> Result<Option<usize>, TableError> {
         let mut cache = self.cache.take();
-        let read = self.wait(key, || self.try_read(&mut cache, key, value, afar));
+        let read = wait(self.port, self.patience_ns, key, || {
+            let tried = self.try_read(&mut cache, key, value, afar);
+            self.serve_if(tried)
+        });
         self.cache = cache;
         read?
+    }
+
+    /// Between two attempts an owner makes the changes that it is asked for: what it waits for may
+    /// belong to a host that is gone, and nobody else's part waits with it.
+    #[track_caller]
+    fn serve_if<R>(&mut self, tried: Result<R, Version>) -> Result<R, Version> {
+        if tried.is_err()
+            && let Some(mut post) = self.post.take()
+        {
+            // What ends a wait in there ends the caller's, too.
+            let _ = post.serve(self);
+            self.post = Some(post);
+        }
+        tried
     }
 
     /// Does something for others: as an owner, the requests that have come; and passes locks on.
@@ -498,10 +492,10 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             }
             for slot in 0..crate::bucket::SLOTS {
                 let mut first = true;
-                let seen = self.wait(FREE, || {
+                let seen = wait(self.port, self.patience_ns, FREE, || {
                     let seen = self.try_slot(bucket, slot, &mut value, first);
                     first = false;
-                    seen
+                    self.serve_if(seen)
                 })?;
                 if let Some((key, words)) = seen {
                     see(key, &value[..words]);
@@ -523,6 +517,32 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             self.port.publish(intent.line());
         }
     }
+}
+
+/// Waits for `ready`, which says whose version it waits for, as long as patience lasts.
+#[track_caller]
+fn wait<P: HostAtomics, R>(
+    port: &P,
+    patience_ns: Option<f64>,
+    key: u64,
+    mut ready: impl FnMut() -> Result<R, Version>,
+) -> Result<R, TableError> {
+    // The clock is read once there is something to wait for.
+    let mut until: Option<Ticks> = None;
+    wait_until(port, || match ready() {
+        Ok(answer) => Some(Ok(answer)),
+        Err(version) => {
+            let host = version.is_busy().then(|| version.host());
+            match (until, patience_ns) {
+                (None, Some(ns)) => until = Some(deadline(port, ns)),
+                (Some(end), _) if port.now() >= end => {
+                    return Some(Err(TableError::Held { key, host }));
+                }
+                _ => {}
+            }
+            None
+        }
+    })?
 }
 
 /// `ns` nanoseconds from now.
