@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::error::TableError;
 use crate::layout::{Table, send_along};
 use crate::mail::{Outcome, Post};
-use crate::section::{Change, Refused, Section, Way, version_of};
+use crate::section::{Change, Refused, Section, Way};
 use crate::shape::{MAX_VALUE_WORDS, Sharing};
 
 /// How long an acquire of a lock that all hosts pass around goes on before this lane passes the
@@ -25,7 +25,7 @@ pub struct Handle<'a, P: HostAtomics> {
     pub(crate) port: &'a P,
     pub(crate) seat: Seat,
     way: Way,
-    patience_ns: Option<f64>,
+    pub(crate) patience_ns: Option<f64>,
     members: Vec<Member>,
     cache: Option<Cache<'a, P>>,
     post: Option<Post<'a>>,
@@ -171,44 +171,6 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             Sharing::Partitioned if here => self.get_owned(key, value),
             _ => self.read(key, value, true),
         }
-    }
-
-    /// A change on the only host: the home's version is the lock.
-    #[inline(always)]
-    #[track_caller]
-    fn change_alone(&mut self, key: u64, change: Change<'_>) -> Result<bool, TableError> {
-        let home = self.table.shape.home(key);
-        let place = self.table.bucket(home).version();
-        loop {
-            let version = Version(self.port.load(place));
-            let busy = version.begin(self.seat.host);
-            let free =
-                !version.is_busy() && self.port.compare_exchange(place, version.0, busy.0).is_ok();
-            if !free {
-                self.wait_idle(key, home)?;
-                continue;
-            }
-            let done = self.section(home, Way::Alone, false).change(key, change);
-            self.port.atomic_store(place, busy.end().0);
-            match done {
-                Ok(outcome) => return Ok(outcome == Outcome::WasThere),
-                Err(Refused::Error(error)) => return Err(error),
-                Err(Refused::Again) => self.port.pause()?,
-            }
-        }
-    }
-
-    /// Waits until a bucket is not busy.
-    #[cold]
-    #[inline(never)]
-    fn wait_idle(&self, key: u64, bucket: u64) -> Result<(), TableError> {
-        let bucket = self.table.bucket(bucket);
-        wait(self.port, self.patience_ns, key, || {
-            match version_of(self.port, bucket) {
-                busy if busy.is_busy() => Err(busy),
-                _ => Ok(()),
-            }
-        })
     }
 
     /// `lazy`: the caller's fence ends it.
@@ -521,7 +483,7 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
 
 /// Waits for `ready`, which says whose version it waits for, as long as patience lasts.
 #[track_caller]
-fn wait<P: HostAtomics, R>(
+pub(crate) fn wait<P: HostAtomics, R>(
     port: &P,
     patience_ns: Option<f64>,
     key: u64,

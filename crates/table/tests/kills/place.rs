@@ -57,7 +57,7 @@ pub(crate) struct Layout {
     /// The dead host's number plus one.
     pub(crate) dead: Ptr<u64>,
     /// Each host's: operations done; torn values read; then for each key what was asked for last,
-    /// what was answered last, and whether it was given up.
+    /// what was answered last, and why it was not, if so.
     pub(crate) reports: Vec<Slice<u64>>,
 }
 

@@ -7,10 +7,13 @@ use crate::place::{HEAD, HOSTS, KEYS, Layout, WORDS, value};
 
 /// Set in what was asked for, if that was a removal.
 pub(crate) const REMOVED: u64 = 1 << 63;
-/// How long an operation waits for another host, and how long it is tried again before a change is
-/// given up.
+/// Why a change was not answered: it took too long, or the test ended.
+pub(crate) const GIVEN_UP: u64 = 1;
+const STOPPED: u64 = 2;
+/// How long an operation waits for another host, and so often before a change is given up. Times
+/// are counted, not time: whoever was suspended meanwhile has waited once.
 const PATIENCE_NS: f64 = 20e6;
-const ENOUGH_NS: f64 = 1e9;
+const TRIES: u32 = 50;
 
 /// Until it is stopped or killed it writes its own keys, those whose index has its remainder, and
 /// reads everybody's.
@@ -75,7 +78,7 @@ impl Writer<'_> {
         let report = self.0.reports[seat];
         let at = HEAD + 3 * index;
         port.store(report.at(at), asked);
-        let began = port.now();
+        let (mut tries, mut last) = (0, port.now());
         loop {
             let answer = if asked & REMOVED == 0 {
                 handle.upsert(key, &value(key, asked))
@@ -89,9 +92,17 @@ impl Writer<'_> {
                     port.observe_each(&[self.0.stop.line(), self.0.dead.line()]);
                     // Before anybody has died it was merely slow.
                     let died = port.load(self.0.dead) != 0;
-                    let enough = port.clock().span_ns(began, port.now()) > ENOUGH_NS;
-                    if port.load(self.0.stop) != 0 || enough && died {
-                        return port.store(report.at(at + 2), 1);
+                    let now = port.now();
+                    // A peer that has not answered is not waited for a second time.
+                    if port.clock().span_ns(last, now) >= PATIENCE_NS {
+                        (tries, last) = (tries + 1, now);
+                    }
+                    if port.load(self.0.stop) != 0 {
+                        // Whom it waits for may have stopped already.
+                        return port.store(report.at(at + 2), STOPPED);
+                    }
+                    if tries >= TRIES && died {
+                        return port.store(report.at(at + 2), GIVEN_UP);
                     }
                 }
                 Err(error) => panic!("{error}"),
