@@ -203,7 +203,7 @@ impl Bed {
             oversubscribed: true,
         };
         let mut native = Host::new(&self.region, host, pins, self.clock.clock(true));
-        native.set_deadline(Some(Duration::from_mins(2)));
+        native.set_deadline(Some(Duration::from_mins(10)));
         let setting = Setting {
             pod: pod(),
             discipline: Discipline::DEFAULT,
@@ -237,7 +237,7 @@ impl Bed {
         let start = Instant::now();
         while !ready(&self.reports()) {
             assert!(
-                start.elapsed() < Duration::from_secs(90),
+                start.elapsed() < Duration::from_mins(5),
                 "waited in vain for {what}"
             );
         }
