@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::job::collects;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 7] = [
+pub(crate) const SHIPPED: [(&str, &str); 10] = [
     ("default", include_str!("../../../plans/default.toml")),
     ("claims", include_str!("../../../plans/claims.toml")),
     ("sync", include_str!("../../../plans/sync.toml")),
@@ -23,6 +23,12 @@ pub(crate) const SHIPPED: [(&str, &str); 7] = [
     ("sharing", include_str!("../../../plans/sharing.toml")),
     ("graph", include_str!("../../../plans/graph.toml")),
     ("hosts", include_str!("../../../plans/hosts.toml")),
+    ("table", include_str!("../../../plans/table.toml")),
+    (
+        "table-large",
+        include_str!("../../../plans/table-large.toml"),
+    ),
+    ("load", include_str!("../../../plans/load.toml")),
 ];
 
 /// Reads a plan by name or path.
