@@ -82,8 +82,13 @@ impl Program for Again {
     type Out = Vec<Joined>;
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
-        let runs = self.0.iter();
-        runs.map(|arrivals| arrivals.lane(seat, port)).collect()
+        let run = |arrivals: &Arrivals| {
+            let joined = arrivals.lane(seat, port);
+            // Some tens of milliseconds: the last host has joined, and falls silent.
+            port.work(100_000_000);
+            joined
+        };
+        self.0.iter().map(run).collect()
     }
 }
 
@@ -226,10 +231,12 @@ fn a_second_run_is_refused_while_the_first_beats() {
         (identity.pod, identity.host) = (Pod::new(1, 1), 0);
     }
     let stop = Arc::new(AtomicBool::new(false));
+    let region_bytes = header().1;
     let header = arrivals.header.clone();
     let hearts = Hearts::new(&header, Pod::new(1, 1), HeartRates::DEFAULT, &stop);
     let pod = Pod::new(2, 1);
-    let outs = slow(pod, header().1).run(&setting(pod, 0), &hearts, &Intruder(arrivals));
+    let substrate = slow(pod, region_bytes);
+    let outs = substrate.run(&setting(pod, 0), &hearts, &Intruder(arrivals));
     assert_eq!(outs[0].1, Ok(10));
     assert_eq!(
         outs[1].1,

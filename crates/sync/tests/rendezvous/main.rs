@@ -10,11 +10,11 @@ mod joined;
 use fabric::{Discipline, Pod, Setting};
 use sim::{Sim, pod};
 
-/// The four-host pod with pauses of 50 microseconds, so that a second of waiting is some twenty
-/// thousand looks.
+/// The four-host pod with pauses of 0.2 milliseconds, so that a second of waiting is some five
+/// thousand looks, and five beats of a heart.
 fn slow(pod: Pod, region_bytes: u64) -> Sim {
     let file = pod::load("sc26-four-host").expect("a built-in pod");
-    let file = file.scaled("core.pause_cycles", 1_000.0);
+    let file = file.scaled("core.pause_cycles", 4_000.0);
     let file = file.expect("a constant that may have any length");
     Sim::new(file, pod).region_bytes(region_bytes)
 }
