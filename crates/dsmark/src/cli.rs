@@ -224,6 +224,9 @@ pub(crate) struct Layout {
 pub(crate) struct Check {
     /// Names, or beginnings of names: `lock`, `bakery`, `litmus/sb`, `zoo`, `lock/*-4-hosts`
     pub(crate) names: Vec<String>,
+    /// Whole names only, not all that begin so; an asterisk still stands for anything
+    #[arg(long, requires = "names")]
+    pub(crate) exact: bool,
     /// States that one search visits at most; 0 for runs by chance only [default: 300000; 20000000
     /// with --seconds]
     #[arg(long, value_name = "N")]

@@ -2,6 +2,7 @@
 
 mod show;
 mod table;
+mod wanted;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,18 +13,22 @@ use serde_json::json;
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::out::print;
+use wanted::Wanted;
 
 /// Names that are checked only where they are asked for.
 const ON_REQUEST: [&str; 3] = ["kernel", "litmus", "zoo"];
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
     let budget = budget(args)?;
-    let subjects = chosen(&args.names);
-    let tests = litmus(&args.names);
+    let wanted = Wanted {
+        names: &args.names,
+        exact: args.exact,
+    };
+    let (subjects, tests) = (chosen(wanted), litmus(wanted));
     for name in &args.names {
         let mut found = subjects.iter().map(|it| it.name());
-        let is_test = || tests.iter().any(|it| wants(name, &full_name(it)));
-        if !found.any(|found| wants(name, &found)) && !is_test() {
+        let is_test = || tests.iter().any(|it| wanted.is(name, &full_name(it)));
+        if !found.any(|found| wanted.is(name, &found)) && !is_test() {
             return Err(unknown(name));
         }
     }
@@ -116,39 +121,25 @@ pub(crate) fn named(name: &str) -> Result<Box<dyn Checkable>, Failure> {
     found.ok_or_else(|| unknown(name))
 }
 
-fn chosen(names: &[String]) -> Vec<Box<dyn Checkable>> {
+fn chosen(wanted: Wanted<'_>) -> Vec<Box<dyn Checkable>> {
     let all = everything().into_iter();
     all.filter(|subject| {
         let name = subject.name();
-        if names.is_empty() {
+        if wanted.names.is_empty() {
             return !ON_REQUEST.iter().any(|group| name.starts_with(group));
         }
-        names.iter().any(|wanted| wants(wanted, &name))
+        wanted.has(&name)
     })
     .collect()
-}
-
-/// Whether a name is asked for: by its beginning, by what follows its group, or by its beginning
-/// and its end with an asterisk in between.
-fn wants(wanted: &str, name: &str) -> bool {
-    if let Some((begins, ends)) = wanted.split_once('*') {
-        let rest = name.strip_prefix(begins);
-        return rest.is_some_and(|rest| rest.ends_with(ends));
-    }
-    let bare = name.split_once('/').map(|(_, bare)| bare);
-    name.starts_with(wanted) || bare == Some(wanted)
 }
 
 fn full_name(test: &Litmus) -> String {
     format!("litmus/{}", test.name())
 }
 
-fn litmus(names: &[String]) -> Vec<Litmus> {
-    let wanted = |test: &Litmus| {
-        let name = full_name(test);
-        names.iter().any(|wanted| wants(wanted, &name))
-    };
-    check::litmus::all().into_iter().filter(wanted).collect()
+fn litmus(wanted: Wanted<'_>) -> Vec<Litmus> {
+    let tests = check::litmus::all().into_iter();
+    tests.filter(|test| wanted.has(&full_name(test))).collect()
 }
 
 fn unknown(name: &str) -> Failure {
