@@ -128,6 +128,10 @@ fn check(checker: &mut Checker<'_>, budget: Budget, record: &mut Record) {
         states: bounds.states.min(budget.states),
         ..bounds
     };
+    if budget.within.is_some() {
+        // The one search has the time of both.
+        next_end(checker);
+    }
     let searches = match budget.within {
         _ if budget.states == 0 => Vec::new(),
         Some(within) => vec![within],
