@@ -178,7 +178,8 @@ struct DaxfsSync;
 impl Case for DaxfsSync {
     const NAME: &'static str = "zoo/daxfs-sync";
     const ABOUT: &'static str = "Syncing memory is a write barrier, and flushes nothing.";
-    const SOURCE: &'static str = "multikernel/daxfs#23: the sync is a store barrier, and flushes nothing";
+    const SOURCE: &'static str =
+        "multikernel/daxfs#23: the sync is a store barrier, and flushes nothing";
     const KINDS: &'static [Kind] = &[Kind::Deadlock, Kind::StaleRead];
 
     fn lane<P: HostAtomics>(bed: &Bed, seat: Seat, port: &P) -> Result<(), Stop> {
