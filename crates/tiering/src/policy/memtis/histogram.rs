@@ -135,7 +135,8 @@ impl Skew {
 /// The sum of squared counts, and the kernel's: its product is 32 bits wide, so that it wraps from a
 /// count of 65,536, 128 samples. Below that both are the same whole number.
 fn squares(counts: &[u32]) -> (f64, u64) {
-    if counts.iter().fold(0, |all, count| all | count) <= u32::from(u16::MAX) {
+    let bits = counts.iter().fold(0, |all, count| all | count);
+    if bits.leading_zeros() >= u32::BITS / 2 {
         let squares = counts.iter().map(|&count| u64::from(count * count));
         let sum: u64 = squares.sum();
         return (sum as f64, sum);
