@@ -84,7 +84,7 @@ const COMPARED: [(&str, u64); 4] = [
     ("memtis-kernel", SEEDS),
     ("oracle-static", 1),
 ];
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 3;
 
 /// Median hit ratio and time of each policy at a scale that breaks nothing of the law.
 fn medians(scale: &str) -> [(f64, f64); COMPARED.len()] {
