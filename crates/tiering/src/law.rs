@@ -68,12 +68,12 @@ pub enum Breach {
 /// Trials of a policy whose hit ratios differ more from seed to seed than two scales may: what one
 /// seed says of it is no property of the policy, and no test of the law.
 ///
-/// Chance decides so much where a policy does something once and for ever, as the kernel's Memtis does
-/// when it switches splitting off.
+/// Chance decides so much where a policy does something once and for ever, as the kernel's Memtis
+/// does when it switches splitting off.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error(
-    "the hit ratio is known to {:.1} points only, from {seeds} seeds, where two scales must agree to \
-     {:.0}: run more seeds",
+    "the hit ratio is known to {:.1} points only, from {seeds} seeds, where two scales must agree \
+     to {:.0}: run more seeds",
     100.0 * width, 100.0 * AGREEMENT
 )]
 pub struct Scatter {

@@ -1,5 +1,6 @@
-//! `dsmark tier sensitivity`: which constant decides a difference between two policies. Each is made
-//! 25 % smaller and 25 % larger, the others untouched, as `dsmark verify` does with those of a pod.
+//! `dsmark tier sensitivity`: which constant decides a difference between two policies. Each is
+//! made 25 % smaller and 25 % larger, the others untouched, as `dsmark verify` does with those of a
+//! pod.
 //!
 //! Both policies run under the changed constant, with the same seeds as under that which ships.
 

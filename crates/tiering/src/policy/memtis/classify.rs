@@ -130,8 +130,8 @@ fn halved(count: u32, coolings: u32) -> u32 {
     count.checked_shr(coolings).unwrap_or(0)
 }
 
-/// How many of a huge page's subpages are in each bin. Four arrays in turn, or each count would wait
-/// for the store of the one before: neighbours are mostly in the same bin.
+/// How many of a huge page's subpages are in each bin. Four arrays in turn, or each count would
+/// wait for the store of the one before: neighbours are mostly in the same bin.
 fn bins_of(counts: &[u32; SUBPAGES as usize]) -> [u64; BINS] {
     let bins = counts.map(|count| bin(count) as u8);
     let mut partial = [[0_u64; BINS]; 4];

@@ -103,8 +103,8 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// Of a huge page's `total` and its subpages' counts before they are halved. A loop a sum, since
-    /// each alone is one that the compiler makes vectors of.
+    /// Of a huge page's `total` and its subpages' counts before they are halved. A loop a sum,
+    /// since each alone is one that the compiler makes vectors of.
     pub fn of(total: u32, subpages: &[u32], threshold: usize) -> Self {
         let least = least_of(threshold);
         let hot: u32 = subpages
@@ -132,8 +132,8 @@ impl Skew {
     }
 }
 
-/// The sum of squared counts, and the kernel's: its product is 32 bits wide, so that it wraps from a
-/// count of 65,536, 128 samples. Below that both are the same whole number.
+/// The sum of squared counts, and the kernel's: its product is 32 bits wide, so that it wraps from
+/// a count of 65,536, 128 samples. Below that both are the same whole number.
 fn squares(counts: &[u32]) -> (f64, u64) {
     let bits = counts.iter().fold(0, |all, count| all | count);
     if bits.leading_zeros() >= u32::BITS / 2 {
