@@ -1,7 +1,7 @@
-//! A host dies at each step of a change, and what that leaves is mended. Kills of processes come only
-//! where a signal comes; here they come everywhere, and what was in the dead host's cache is lost,
-//! or written back, line by line. Each image of the region that this may end with is copied onto a
-//! simulated host, repaired there, read, and written anew.
+//! A host dies at each step of a change, and what that leaves is mended. Kills of processes come
+//! only where a signal comes; here they come everywhere, and what was in the dead host's cache is
+//! lost, or written back, line by line. Each image of the region that this may end with is copied
+//! onto a simulated host, repaired there, read, and written anew.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -31,11 +31,11 @@ struct Image {
 impl Image {
     fn of(dying: &Dying, end: &End<'_, Out>) -> Self {
         let dead = (0u32..).zip(&end.died).filter(|(_, died)| died.is_some());
-        let made = |out: &Option<&Out>| Some((*out)?.as_ref().unwrap().made);
+        let made = |out: Option<&Out>| Some(out?.as_ref().unwrap().made);
         Self {
             words: dying.image(end),
             died: dead.map(|(host, _)| host).collect(),
-            made: end.outs.iter().map(made).collect(),
+            made: end.outs.iter().copied().map(made).collect(),
         }
     }
 }

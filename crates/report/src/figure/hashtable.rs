@@ -31,7 +31,7 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
         MUTED,
         "Marker: median of the repetitions. One host alone needs nothing published. Below each: \
          lines that an operation publishes and observes, from the census. They grow with hosts \
-         where a lock looks at a line of every host, and where an operation that waits looks again.",
+         where a lock looks at a line of every host, and where who waits looks again.",
     );
     for label in conditions
         .iter()

@@ -44,7 +44,7 @@ impl Dying {
             ..table::Config::of(1, WORDS)
         });
         let keys = if sharing == Sharing::Partitioned {
-            let of = |host| (1..).find(|&key| table.owner(key) == host);
+            let of = |host| (1..=u64::from(u16::MAX)).find(|&key| table.owner(key) == host);
             (0..HOSTS).filter_map(of).collect()
         } else {
             let home = table.home_of(1);
@@ -52,9 +52,9 @@ impl Dying {
             same.take(HOSTS as usize).collect()
         };
         Self {
-            keys,
             arena,
             table,
+            keys,
             sharing,
             rounds,
             writes,
@@ -153,8 +153,8 @@ impl Subject for Dying {
         self.table.validated().to_vec()
     }
 
-    /// One crash, at any step, and nothing else that need not happen: what the memory may do besides
-    /// is the other subjects', and so is how hosts come between each other.
+    /// One crash, at any step, and nothing else that need not happen: what the memory may do
+    /// besides is the other subjects', and so is how hosts come between each other.
     fn bounds(&self) -> Bounds {
         Bounds {
             environment: Some(1),
