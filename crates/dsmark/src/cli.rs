@@ -389,6 +389,25 @@ pub(crate) enum Tier {
         #[command(flatten)]
         tiered: Tiered,
     },
+    /// What each constant does to a difference between two policies: 25 % less, and 25 % more of it
+    #[command(
+        after_help = "Example:\n  dsmark tier sensitivity --policy memtis-paper+no-split \\\n    \
+        --constant walk_ns,nvm.load_ns --workload silo-paper --ratio 1:8 --seeds 3"
+    )]
+    Sensitivity {
+        /// The variant of Memtis that is compared
+        #[arg(long, value_name = "NAME", default_value = "memtis-paper+no-split")]
+        policy: String,
+        /// The variant that it is compared with
+        #[arg(long, value_name = "NAME", default_value = "memtis-paper")]
+        from: String,
+        /// Constants, as KEY or SECTION.KEY, separated by commas; all that `tier list` has of this
+        /// capacity tier if left out
+        #[arg(long, value_name = "KEY", value_delimiter = ',')]
+        constant: Vec<String>,
+        #[command(flatten)]
+        tiered: Tiered,
+    },
     /// What sampling makes of huge pages that are used evenly, and of such that are not
     #[command(after_help = "Example:\n  dsmark tier skew --out results/skew")]
     Skew {

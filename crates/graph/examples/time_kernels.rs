@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The arguments: a graph's path, lanes, `workload:variant` pairs, repetitions, and perhaps sources
-//! of searches. One line a repetition: workload, variant, source, seconds.
+//! of searches. One line a repetition: workload, variant, source, seconds; then the means over lanes
+//! of what they computed and waited, in seconds.
 
 #![allow(clippy::print_stdout, reason = "an example talks")]
 
@@ -18,9 +19,21 @@ use native::{Host, Region, Request, TscClock, available_cpus, plan_pins};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use serde::de::DeserializeOwned;
 use sync::{Barrier, BarrierLayout};
-use workload::{Worker, Workload};
+use workload::{Outcome, Worker, Workload};
 
 type Failure = Box<dyn std::error::Error>;
+
+/// Nanoseconds: of a repetition, of computing, of waiting.
+type Times = [f64; 3];
+
+/// One for each, in the order of [`Times`].
+const METRICS: [&str; 3] = ["time_ns", "compute_ns", "barrier_ns"];
+
+fn times(outcome: &Outcome) -> Option<Times> {
+    let of = |metric| outcome.series.iter().find(|series| series.metric == metric);
+    let [time, compute, barrier] = METRICS.map(|metric| of(metric).map(|one| one.samples[0]));
+    Some([time?, compute?, barrier?])
+}
 
 struct Timing<'a, L: Workload> {
     pod: Pod,
@@ -31,8 +44,7 @@ struct Timing<'a, L: Workload> {
 }
 
 impl<L: Workload> Program for Timing<'_, L> {
-    /// Nanoseconds by parameters and repetition.
-    type Out = Result<Vec<Vec<f64>>, String>;
+    type Out = Result<Vec<Vec<Times>>, String>;
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
         let barrier = Barrier::new(&self.barrier, self.pod, seat, 0);
@@ -40,18 +52,13 @@ impl<L: Workload> Program for Timing<'_, L> {
         L::prepare(&worker, &self.layout, &self.params[0]).map_err(|error| error.to_string())?;
         let mut all = Vec::new();
         for params in self.params {
-            let mut times = Vec::new();
+            let mut found = Vec::new();
             for _ in 0..self.repetitions {
                 barrier.wait(port).map_err(|gone| gone.to_string())?;
-                let outcome =
-                    L::run(&worker, &self.layout, params).map_err(|gone| gone.to_string())?;
-                let time = outcome
-                    .series
-                    .iter()
-                    .find(|series| series.metric == "time_ns");
-                times.extend(time.map(|series| series.samples[0]));
+                let outcome = L::run(&worker, &self.layout, params);
+                found.extend(times(&outcome.map_err(|gone| gone.to_string())?));
             }
-            all.push(times);
+            all.push(found);
         }
         Ok(all)
     }
@@ -61,7 +68,7 @@ fn time<L: Workload>(
     lanes: u32,
     params: &[L::Params],
     reps: u32,
-) -> Result<Vec<Vec<f64>>, Failure> {
+) -> Result<Vec<Vec<Times>>, Failure> {
     let pod = Pod::new(1, lanes);
     let mut arena = Arena::new();
     let barrier = BarrierLayout::lay_out(&mut arena, "time.barrier", pod);
@@ -140,6 +147,8 @@ fn main() -> Result<(), Failure> {
             _ => {
                 let params = triangles::Params {
                     variant: variant(name)?,
+                    // GAPBS orders in the time of a trial.
+                    ordering: triangles::Ordering::EachRun,
                     graph: graph.clone(),
                     ..triangles::Params::default()
                 };
@@ -148,8 +157,9 @@ fn main() -> Result<(), Failure> {
         };
         for (index, times) in times.iter().enumerate() {
             let source = sources[index].map_or("-".into(), |source| source.to_string());
-            for ns in times {
-                println!("{workload} {name} {source} {:.6}", ns / 1e9);
+            for times in times {
+                let [all, compute, barrier] = times.map(|ns| ns / 1e9);
+                println!("{workload} {name} {source} {all:.6} {compute:.6} {barrier:.6}");
             }
         }
     }

@@ -10,6 +10,7 @@
 //! how many vertices there are, and vertices of large degree that lie side by side spread.
 
 use std::iter;
+use std::ops::Range;
 
 use crate::csr::{Adjacency, Csr, Edge};
 use crate::error::GraphError;
@@ -65,6 +66,26 @@ pub(crate) struct Builder {
     directed: bool,
     /// Binary logarithm of the number of parts.
     bits: u32,
+    kept: Kept,
+}
+
+/// The vertices whose rows are wanted.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    first: u32,
+    count: u32,
+}
+
+impl Kept {
+    const ALL: Self = Self {
+        first: 0,
+        count: u32::MAX,
+    };
+
+    #[inline(always)]
+    fn holds(self, vertex: u32) -> bool {
+        vertex.wrapping_sub(self.first) < self.count
+    }
 }
 
 /// Some of a graph's edges, partitioned.
@@ -81,12 +102,22 @@ impl Builder {
         Self {
             directed,
             bits: parts.next_power_of_two().trailing_zeros(),
+            kept: Kept::ALL,
         }
+    }
+
+    /// Makes these rows only; the others are empty.
+    pub(crate) fn only(self, rows: &Range<usize>) -> Self {
+        let kept = Kept {
+            first: rows.start as u32,
+            count: rows.len() as u32,
+        };
+        Self { kept, ..self }
     }
 
     /// Partitions some edges.
     pub(crate) fn piece(self, edges: &[Edge]) -> Piece {
-        let partition = |orientation| Partition::of(edges, orientation, self.bits);
+        let partition = |orientation| Partition::of(edges, orientation, self.bits, self.kept);
         if self.directed {
             Piece {
                 outgoing: partition(Orientation::Out),
@@ -154,7 +185,7 @@ pub(crate) fn listed_rows(
     let bits = Builder::expecting(edges.len() as u64, true).bits;
     let partitions = parallel::each(threads, edges.chunks(PIECE_EDGES), |edges| {
         progress.check()?;
-        Ok(Partition::of(edges, Orientation::Out, bits))
+        Ok(Partition::of(edges, Orientation::Out, bits, Kept::ALL))
     })?;
     progress.start(Phase::Sort, edges.len() as u64);
     rows(vertices, partitions, bits, threads, progress)
@@ -168,17 +199,22 @@ struct Partition {
 }
 
 impl Partition {
-    fn of(edges: &[Edge], orientation: Orientation, bits: u32) -> Self {
+    fn of(edges: &[Edge], orientation: Orientation, bits: u32, kept: Kept) -> Self {
         let parts = 1usize << bits;
         let mask = parts - 1;
         let mut starts = vec![0; parts + 1];
-        orientation.arcs(edges, |from, _| starts[(from as usize & mask) + 1] += 1);
+        orientation.arcs(edges, |from, _| {
+            starts[(from as usize & mask) + 1] += u32::from(kept.holds(from));
+        });
         for part in 0..parts {
             starts[part + 1] += starts[part];
         }
         let mut arcs = vec![(0, 0); starts[parts] as usize];
         let mut next = starts.clone();
         orientation.arcs(edges, |from, to| {
+            if !kept.holds(from) {
+                return;
+            }
             let place = &mut next[from as usize & mask];
             arcs[*place as usize] = (from, to);
             *place += 1;

@@ -4,6 +4,8 @@
 //! whoever makes which block. Vertices get random labels, since otherwise a Kronecker graph's
 //! degrees would follow from the number of one-bits in a label.
 
+use std::ops::Range;
+
 use fabric::SplitMix64;
 
 use crate::build::Builder;
@@ -90,10 +92,23 @@ impl Generator {
         threads: usize,
         progress: &Progress,
     ) -> Result<Csr, GraphError> {
+        let all = 0..self.vertices() as usize;
+        self.generate_rows(directed, &all, threads, progress)
+    }
+
+    /// As [`generate`](Self::generate), but rows outside `rows` are empty: every edge is drawn, and
+    /// sorted where it is wanted.
+    pub(crate) fn generate_rows(
+        &self,
+        directed: bool,
+        rows: &Range<usize>,
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<Csr, GraphError> {
         self.check()?;
         progress.start(Phase::Generate, self.drawn());
         let labels = self.labels();
-        let builder = Builder::expecting(self.drawn(), directed);
+        let builder = Builder::expecting(self.drawn(), directed).only(rows);
         let blocks = 0..self.drawn().div_ceil(BLOCK_EDGES);
         let pieces = parallel::each(threads, blocks, |block| {
             let edges = self.block(block, &labels);

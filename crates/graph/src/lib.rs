@@ -45,7 +45,7 @@ pub use error::{At, GraphError};
 pub use format::Format;
 pub use generate::{DEGREE, Generator, Model};
 pub use kernel::{Bfs, PageRank, Spmv, Triangles, bfs, rank, toy, triangles};
-pub use load::{Load, loaded};
+pub use load::{Load, Share, loaded};
 pub use output::write;
 pub use progress::{Phase, Progress};
 pub use region::{FrozenCsr, FrozenRows, RegionGraph};

@@ -4,6 +4,7 @@
 //! threads that it spawned would inherit the one CPU that it is pinned to. So one thread of the
 //! process loads, started before any lane is, and lanes look now and then whether it is done.
 
+use std::ops::Range;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -24,6 +25,8 @@ pub struct Load {
     pub directed: bool,
     /// Of a generated graph.
     pub seed: u64,
+    /// Of a generated graph: whose rows, where only one host's are wanted. The others are empty.
+    pub share: Option<Share>,
     /// Threads to load with, at least 1.
     pub threads: usize,
     /// Where it says how far it is.
@@ -35,6 +38,7 @@ impl Default for Load {
         Self {
             directed: false,
             seed: 1,
+            share: None,
             threads: 1,
             progress: Arc::default(),
         }
@@ -52,6 +56,28 @@ impl Load {
     }
 }
 
+/// One host's part of a graph's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Which host.
+    pub host: u32,
+    /// Of how many.
+    pub hosts: u32,
+}
+
+impl Share {
+    /// Vertices that a share is a multiple of: eight lines of offsets.
+    const GRAIN: usize = 64;
+
+    /// The rows of a host: about as many for each.
+    pub fn rows(self, vertices: usize) -> Range<usize> {
+        let each = vertices.div_ceil(self.hosts as usize);
+        let each = each.next_multiple_of(Self::GRAIN);
+        let bound = |host: u32| (host as usize * each).min(vertices);
+        bound(self.host)..bound(self.host + 1)
+    }
+}
+
 /// Graphs that are kept for the next trial: a plan sweeps variants, hosts and lanes over one graph
 /// before it comes to the next, and a comparison uses two in turn.
 const KEPT: usize = 2;
@@ -65,6 +91,14 @@ struct Key {
     source: GraphSource,
     directed: bool,
     seed: u64,
+    share: Option<Share>,
+}
+
+impl Key {
+    fn is_of_same_graph(&self, other: &Self) -> bool {
+        let whole = |key: &Self| (key.source.clone(), key.directed, key.seed);
+        whole(self) == whole(other)
+    }
 }
 
 /// Where a graph will be.
@@ -152,17 +186,25 @@ fn load_apart(source: &GraphSource, how: &Load) -> Loaded {
 }
 
 impl Loader {
-    /// The graph's slot; whoever asks first also orders it.
+    /// The graph's slot; whoever asks first also orders it. The whole graph, where it is there or
+    /// on its way, serves who wants a share.
     fn slot(&self, source: &GraphSource, how: &Load) -> Arc<Slot> {
-        let key = Key {
+        let drawn = source.is_random();
+        let whole = Key {
             source: source.clone(),
             directed: how.directed,
-            seed: if source.is_random() { how.seed } else { 0 },
+            seed: if drawn { how.seed } else { 0 },
+            share: None,
+        };
+        let wanted = Key {
+            share: how.share.filter(|_| drawn),
+            ..whole.clone()
         };
         let mut kept = lock(&self.kept);
         // A failure is not kept: the file may be there the next time.
         kept.retain(|(_, slot)| !matches!(*lock(&slot.graph), Some(Err(_))));
-        if let Some(index) = kept.iter().position(|(known, _)| *known == key) {
+        let known = [&whole, &wanted].map(|key| kept.iter().position(|(known, _)| known == key));
+        if let Some(index) = known.into_iter().flatten().next() {
             let entry = kept.remove(index);
             let slot = entry.1.clone();
             kept.push(entry);
@@ -173,12 +215,22 @@ impl Loader {
         lock(&self.requests)
             .send(request)
             .expect("the loader lives as long as its process");
-        if kept.len() == KEPT {
-            kept.remove(0);
-        }
-        kept.push((key, slot.clone()));
+        kept.push((wanted, slot.clone()));
+        forget(&mut kept);
         slot
     }
+}
+
+/// Keeps what is of the last [`KEPT`] graphs, whole or shares.
+fn forget(kept: &mut Vec<(Key, Arc<Slot>)>) {
+    let mut graphs: Vec<Key> = Vec::new();
+    for (key, _) in kept.iter().rev() {
+        if !graphs.iter().any(|known| known.is_of_same_graph(key)) {
+            graphs.push(key.clone());
+        }
+    }
+    graphs.truncate(KEPT);
+    kept.retain(|(key, _)| graphs.iter().any(|known| known.is_of_same_graph(key)));
 }
 
 /// A graph that this process holds already, or loads now.
@@ -189,16 +241,18 @@ pub fn loaded(source: &GraphSource, how: &Load) -> Loaded {
     loader().slot(source, how).wait()
 }
 
-/// As [`loaded`], from a lane: of the trial's seed, with as many threads as the host has lanes,
+/// As [`loaded`], from a lane, at least the rows of a share: of the trial's seed, with as many threads as the host has lanes,
 /// beating while it waits.
 pub(crate) fn loaded_by_lane<P: HostAtomics>(
     worker: &Worker<'_, P>,
     source: &GraphSource,
     directed: bool,
+    share: Option<Share>,
 ) -> Result<Arc<Csr>, Unready> {
     let how = Load {
         directed,
         seed: worker.seed(),
+        share,
         threads: worker.pod().lanes as usize,
         ..Load::default()
     };

@@ -1,23 +1,23 @@
-//! A graph in the region: laid out by all, copied in by all, then frozen.
+//! A graph in the region: laid out by all, built by all, then frozen.
 //!
-//! *Sharing.* Each array is divided among all lanes of the pod by whole lines, hosts in order, so
-//! that no line has two writers. Each lane copies its share from its process's [`Csr`] and posts
-//! it; nobody ever writes it again.
+//! *Sharing.* Each host makes the rows of its own vertices and writes them; the lanes of a host
+//! divide them by whole lines. No line has two writing hosts, and nobody ever writes it again.
 //!
-//! *Maintenance.* A post for each 16 KiB of a share; then the collective freeze of each array: a
-//! barrier, an observe by each host, and a barrier where hosts have several lanes.
+//! *Maintenance.* A post of each host's numbers, a barrier, an observe of them; a post for each
+//! 16 KiB of a lane's share; then the collective freeze of each array: a barrier, an observe by each
+//! host, and a barrier where hosts have several lanes.
+
+mod rows;
 
 use std::sync::{Arc, OnceLock};
 
-use fabric::{Arena, Frozen, Gone, HostAtomics, LINE_BYTES, Slice, Word};
-use workload::{Unready, Worker};
+use fabric::{Arena, Frozen, HostAtomics, Pod};
+use workload::{Mismatch, Unready, Worker};
 
-use crate::csr::{Adjacency, Csr};
-use crate::load::loaded_by_lane;
+use crate::csr::Csr;
+use crate::load::{Share, loaded_by_lane};
 use crate::source::{GraphSource, Shape};
-
-/// Bytes that are posted at a time: few enough that a lane beats in between on any device.
-const POST_BYTES: usize = 1 << 14;
+use rows::Rows;
 
 /// Rows in the region that nobody writes any more.
 #[derive(Clone, Copy, Debug)]
@@ -43,66 +43,6 @@ pub struct FrozenCsr {
     pub incoming: FrozenRows,
 }
 
-/// Where rows will lie: room for a shape.
-#[derive(Clone, Copy, Debug)]
-struct Rows {
-    offsets: Slice<u64>,
-    targets: Slice<u32>,
-}
-
-impl Rows {
-    fn lay_out(arena: &mut Arena, name: &str, shape: Shape) -> Self {
-        let offsets = shape.vertices as usize + 1;
-        Self {
-            offsets: arena.slice(format!("{name}.offsets"), offsets),
-            targets: arena.slice(format!("{name}.targets"), shape.arcs as usize),
-        }
-    }
-
-    /// Collective over the pod.
-    fn fill<P: HostAtomics>(
-        self,
-        worker: &Worker<'_, P>,
-        from: &Adjacency,
-    ) -> Result<FrozenRows, Gone> {
-        let offsets = self.offsets.range(0, from.offsets().len());
-        let targets = self.targets.range(0, from.targets().len());
-        copy_share(worker, offsets, from.offsets())?;
-        copy_share(worker, targets, from.targets())?;
-        // What is mine has been posted, before the barrier of the freeze: nothing is left over.
-        Ok(FrozenRows {
-            offsets: worker.freeze(offsets, offsets.range(0, 0))?,
-            targets: worker.freeze(targets, targets.range(0, 0))?,
-        })
-    }
-}
-
-/// Writes this lane's share of an array.
-fn copy_share<P: HostAtomics, T: Word>(
-    worker: &Worker<'_, P>,
-    to: Slice<T>,
-    from: &[T],
-) -> Result<(), Gone> {
-    let (pod, seat) = (worker.pod(), worker.seat());
-    let lanes = (pod.hosts * pod.lanes) as usize;
-    let lane = (seat.host * pod.lanes + seat.lane) as usize;
-    let line = LINE_BYTES as usize / T::BYTES;
-    let share = from.len().div_ceil(lanes).next_multiple_of(line);
-    let bound = |lane: usize| (lane * share).min(from.len());
-    let (mut at, end) = (bound(lane), bound(lane + 1));
-    while at < end {
-        let next = (at + POST_BYTES / T::BYTES).min(end);
-        // Serves every host's loads after the freeze; the store fence puts it before the stores of
-        // the freeze's barrier.
-        worker
-            .port()
-            .write_posted(to.range(at, next).start(), &from[at..next]);
-        worker.port().check_in()?;
-        at = next;
-    }
-    Ok(())
-}
-
 /// A graph that a workload lays out, prepares and reads.
 #[derive(Debug)]
 pub struct RegionGraph {
@@ -110,14 +50,21 @@ pub struct RegionGraph {
     directed: bool,
     outgoing: Rows,
     incoming: Option<Rows>,
-    csr: OnceLock<Arc<Csr>>,
     frozen: OnceLock<FrozenCsr>,
+    /// Once somebody verifies.
+    csr: OnceLock<Arc<Csr>>,
 }
 
 impl RegionGraph {
     /// Lays it out as `name`. A graph that this host cannot have gets no room: then its layout's
     /// hash differs from the other hosts', and [`prepare`](Self::prepare) says why.
-    pub fn lay_out(arena: &mut Arena, name: &str, source: &GraphSource, directed: bool) -> Self {
+    pub fn lay_out(
+        arena: &mut Arena,
+        name: &str,
+        pod: Pod,
+        source: &GraphSource,
+        directed: bool,
+    ) -> Self {
         let nothing = Shape {
             vertices: 0,
             arcs: 0,
@@ -128,8 +75,8 @@ impl RegionGraph {
         Self {
             source: source.clone(),
             directed,
-            outgoing: Rows::lay_out(arena, name, shape),
-            incoming: directed.then(|| Rows::lay_out(arena, &incoming, shape)),
+            outgoing: Rows::lay_out(arena, name, shape, pod.hosts),
+            incoming: directed.then(|| Rows::lay_out(arena, &incoming, shape, pod.hosts)),
             csr: OnceLock::new(),
             frozen: OnceLock::new(),
         }
@@ -145,39 +92,43 @@ impl RegionGraph {
         self.outgoing.targets.len()
     }
 
-    /// Loads the graph on this host, copies this lane's share of it into the region, and freezes
-    /// it. Collective over the pod: a workload's `prepare` calls it on every lane.
+    /// Makes this host's rows, writes this lane's share of them, and freezes all. Collective over the
+    /// pod: a workload's `prepare` calls it on every lane.
     ///
     /// # Errors
     /// The reason why a wait ended, or why this host cannot have the graph.
     pub fn prepare<P: HostAtomics>(&self, worker: &Worker<'_, P>) -> Result<(), Unready> {
-        let csr = loaded_by_lane(worker, &self.source, self.directed)?;
-        let room = self.outgoing.offsets.len().saturating_sub(1);
-        if csr.vertices() != room || csr.arcs() > self.outgoing.targets.len() as u64 {
-            return Err(Unready::Lacking(format!(
-                "{}: {} vertices and {} arcs, and room for {room} and {}; the file changed: run \
-                 again",
-                self.source,
-                csr.vertices(),
-                csr.arcs(),
-                self.outgoing.targets.len()
-            )));
+        let (host, hosts) = (worker.seat().host, worker.pod().hosts);
+        let share = Some(Share { host, hosts });
+        let csr = loaded_by_lane(worker, &self.source, self.directed, share)?;
+        if csr.vertices() != self.room_for_vertices() {
+            return Err(self.changed(csr.vertices(), csr.arcs()));
         }
-        let outgoing = self.outgoing.fill(worker, csr.outgoing())?;
-        let incoming = match self.incoming {
-            Some(rows) => rows.fill(worker, csr.incoming())?,
+        let changed = |arcs| self.changed(csr.vertices(), arcs);
+        let outgoing = self.outgoing.fill(worker, csr.outgoing(), changed)?;
+        let incoming = match &self.incoming {
+            Some(rows) => rows.fill(worker, csr.incoming(), changed)?,
             None => outgoing,
         };
-        let frozen = FrozenCsr {
+        // Every lane that shares this layout comes to the same value.
+        let _ = self.frozen.set(FrozenCsr {
             vertices: csr.vertices(),
-            arcs: csr.arcs(),
+            arcs: outgoing.targets.slice().len() as u64,
             directed: self.directed,
             outgoing,
             incoming,
-        };
-        // Every lane that shares this layout comes to the same value.
-        let _ = (self.csr.set(csr), self.frozen.set(frozen));
+        });
         Ok(())
+    }
+
+    fn changed(&self, vertices: usize, arcs: u64) -> Unready {
+        Unready::Lacking(format!(
+            "{}: {vertices} vertices and {arcs} arcs, and room for {} and {}; the file changed: run \
+             again",
+            self.source,
+            self.room_for_vertices(),
+            self.room_for_arcs()
+        ))
     }
 
     /// The graph in the region.
@@ -188,11 +139,21 @@ impl RegionGraph {
         *self.frozen.get().expect("`prepare` comes first")
     }
 
-    /// The same graph in this process's own memory, for a verifier.
+    /// The same graph in this process's own memory, all of it, for a verifier: loaded apart from what
+    /// stands in the region.
     ///
-    /// # Panics
-    /// Before [`prepare`](Self::prepare).
-    pub fn csr(&self) -> &Csr {
-        self.csr.get().expect("`prepare` comes first")
+    /// # Errors
+    /// That it cannot be had.
+    pub fn csr<P: HostAtomics>(&self, worker: &Worker<'_, P>) -> Result<Arc<Csr>, Mismatch> {
+        if let Some(csr) = self.csr.get() {
+            return Ok(csr.clone());
+        }
+        let csr = loaded_by_lane(worker, &self.source, self.directed, None);
+        let csr = csr.map_err(|error| Mismatch {
+            what: format!("{}, to verify against", self.source),
+            expected: "a graph".into(),
+            found: error.to_string(),
+        })?;
+        Ok(self.csr.get_or_init(|| csr).clone())
     }
 }

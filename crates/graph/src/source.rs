@@ -46,7 +46,7 @@ pub struct Shape {
 }
 
 impl GraphSource {
-    /// Reads or makes the graph.
+    /// Reads or makes the graph; a file is always read as a whole.
     ///
     /// # Errors
     /// What is wrong with the file or the scale, or somebody stopped it.
@@ -109,7 +109,10 @@ fn generator(model: Model, scale: u32, seed: u64) -> Generator {
 }
 
 fn generate(model: Model, scale: u32, how: &Load) -> Result<Csr, GraphError> {
-    generator(model, scale, how.seed).generate(how.directed, how.threads, &how.progress)
+    let generator = generator(model, scale, how.seed);
+    let vertices = generator.vertices() as usize;
+    let rows = how.share.map_or(0..vertices, |share| share.rows(vertices));
+    generator.generate_rows(how.directed, &rows, how.threads, &how.progress)
 }
 
 impl fmt::Display for GraphSource {

@@ -5,9 +5,11 @@
 mod common;
 
 use fabric::{Arena, HostAtomics, Pod, Program, Seat, View};
-use graph::{FrozenRows, GraphSource, RegionGraph};
+use graph::{FrozenRows, GraphSource, Load, RegionGraph};
 use sync::{Barrier, BarrierLayout};
 use workload::{Unready, Worker};
+
+const SEED: u64 = 7;
 
 /// Prepares a graph, then reads all of it on every lane.
 struct Read {
@@ -20,7 +22,7 @@ impl Read {
     fn lay_out(arena: &mut Arena, pod: Pod, source: &str, directed: bool) -> Self {
         let barrier = BarrierLayout::lay_out(arena, "test.barrier", pod);
         let source: GraphSource = source.parse().unwrap();
-        let graph = RegionGraph::lay_out(arena, "test.graph", &source, directed);
+        let graph = RegionGraph::lay_out(arena, "test.graph", pod, &source, directed);
         Self {
             pod,
             barrier,
@@ -43,7 +45,7 @@ impl Program for Read {
 
     fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
         let barrier = Barrier::new(&self.barrier, self.pod, seat, 0);
-        let worker = Worker::new(port, self.pod, seat, &barrier, 7, 0);
+        let worker = Worker::new(port, self.pod, seat, &barrier, SEED, 0);
         self.graph.prepare(&worker)?;
         let frozen = self.graph.frozen();
         Ok((words(port, frozen.outgoing), words(port, frozen.incoming)))
@@ -60,7 +62,13 @@ fn is_the_graph_in_memory(source: &str, directed: bool, hosts: u32, lanes: u32, 
     };
     assert_eq!(outs.len(), (hosts * lanes) as usize);
     let outs: Vec<_> = outs.into_iter().map(Result::unwrap).collect();
-    let csr = read.graph.csr();
+    let source: GraphSource = source.parse().unwrap();
+    let how = Load {
+        directed,
+        seed: SEED,
+        ..Load::default()
+    };
+    let csr = source.load(&how).unwrap();
     assert!(csr.arcs() > 0);
     for (outgoing, incoming) in outs {
         for (rows, (offsets, targets)) in [(csr.outgoing(), outgoing), (csr.incoming(), incoming)] {
@@ -76,7 +84,26 @@ fn every_lane_of_a_simulated_pod_reads_the_whole_graph() {
         for lanes in 1..=3 {
             is_the_graph_in_memory("kron:7", false, hosts, lanes, false);
             is_the_graph_in_memory("uniform:6", true, hosts, lanes, false);
+            // Fewer vertices than a share of them, and lines with arcs of two hosts and more.
+            is_the_graph_in_memory("uniform:3", true, hosts, lanes, false);
         }
+    }
+}
+
+/// Hosts of some dozen arcs each: a line has arcs of several.
+#[test]
+fn a_line_of_several_hosts_arcs_has_one_writer() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sparse.el");
+    // Vertices 0, 63, 64, 127, 128 .. : one arc or two a host, of 64 vertices each.
+    let edges = [
+        "0 1", "63 2", "64 3", "128 4", "128 70", "192 5", "255 0", "256 6",
+    ];
+    std::fs::write(&path, edges.join("\n")).unwrap();
+    let source = format!("file:{}", path.display());
+    for hosts in [2, 4, 5, 7] {
+        is_the_graph_in_memory(&source, true, hosts, 2, false);
+        is_the_graph_in_memory(&source, false, hosts, 2, false);
     }
 }
 

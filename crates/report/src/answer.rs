@@ -12,6 +12,7 @@ use crate::figure::ruler::bytes;
 use crate::figure::{finding, primitive, tier, visibility};
 use crate::law;
 use crate::phrase;
+use crate::scaling;
 
 /// What one kind of step costs, by one kind of evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,11 @@ pub(crate) fn answers(results: &Results) -> (Vec<Topic>, Vec<&'static str>) {
             unanswered.push(step);
         }
     }
+    topics.extend(scaling::scalings(results).iter().map(|scaling| Topic {
+        step: "Graph kernels",
+        label: scaling.label,
+        sentences: scaling.sentences(),
+    }));
     let besides = |row: &Row| {
         BESIDES
             .iter()

@@ -24,6 +24,10 @@ const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../pods/sc26-posted-four-host.toml"),
     ),
     (
+        "sc26-small-cache-four-host",
+        include_str!("../../../pods/sc26-small-cache-four-host.toml"),
+    ),
+    (
         "xc50256-posted-two-host",
         include_str!("../../../pods/xc50256-posted-two-host.toml"),
     ),
@@ -538,6 +542,20 @@ mod tests {
             posted.fence.posted_hold_ns = base.fence.posted_hold_ns.clone();
             assert_eq!(posted, base);
         }
+    }
+
+    #[test]
+    fn the_pod_of_small_caches_differs_from_its_base_in_nothing_else() {
+        let base = load("sc26-four-host").expect("ships");
+        let mut small = load("sc26-small-cache-four-host").expect("ships");
+        for (cache, of_base) in small.cache.iter_mut().zip(&base.cache).skip(1) {
+            assert_eq!(cache.size_bytes * 16, of_base.size_bytes);
+            cache.size_bytes = of_base.size_bytes;
+            cache.source = of_base.source.clone();
+        }
+        small.name = base.name.clone();
+        small.about = base.about.clone();
+        assert_eq!(small, base);
     }
 
     #[test]

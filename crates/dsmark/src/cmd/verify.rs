@@ -4,6 +4,7 @@
 //! again or nothing could be tested. A prediction that fails is a finding, reported with the
 //! component that decides it.
 
+mod phases;
 mod show;
 mod split;
 mod sweep;
@@ -18,6 +19,7 @@ use sim::pod::PodFile;
 use crate::cli::Verify;
 use crate::failure::Failure;
 use crate::out::print;
+use phases::Phases;
 use sweep::Sensitivity;
 
 /// The claims that ship, those on pods first.
@@ -37,6 +39,8 @@ struct Finding<'a> {
     evaluation: Evaluation<'a>,
     /// Where the median sample's time went, for a time of one workload.
     split: Option<Split>,
+    /// What the times of a ratio are made of.
+    phases: Vec<Phases>,
     /// What one component after the other does to it, the strongest first.
     sensitivity: Vec<Sensitivity>,
 }
@@ -48,6 +52,7 @@ pub(crate) fn verify(args: &Verify) -> Result<(), Failure> {
         None => shipped(&results)?,
     };
     let evaluations = claims.iter().map(|claim| claim.evaluate(&results));
+    let explained = |evaluation| explained(evaluation, &results);
     let mut findings: Vec<Finding<'_>> = evaluations.map(explained).collect();
     sweep::sweep(&mut findings);
     for finding in &mut findings {
@@ -88,12 +93,13 @@ fn read(path: &Path) -> Result<String, Failure> {
     })
 }
 
-fn explained(evaluation: Evaluation<'_>) -> Finding<'_> {
+fn explained<'a>(evaluation: Evaluation<'a>, results: &Results) -> Finding<'a> {
     let split = match (simulated(&evaluation), evaluation.rows.as_slice()) {
         (Some(file), [row]) => split::of_median(row, file),
         _ => None,
     };
     Finding {
+        phases: phases::of(&evaluation, results),
         evaluation,
         split,
         sensitivity: Vec::new(),
@@ -104,10 +110,15 @@ fn explained(evaluation: Evaluation<'_>) -> Finding<'_> {
 fn simulated(evaluation: &Evaluation<'_>) -> Option<PodFile> {
     let on_sim = |row: &&Row| row.substrate == Substrate::Sim;
     let predicted = evaluation.claim.kind == Kind::Prediction && !evaluation.rows.is_empty();
-    // A ratio's rows are long runs, and what moves both of them alike moves it little: their phases
-    // say what it is made of.
+    // The rows of a kernel's ratio are long runs: their phases say what it is made of. A hash table's
+    // are short.
     let ratio = evaluation.claim.over == Over::Ratio;
-    if !predicted || ratio || !evaluation.rows.iter().all(on_sim) {
+    let long = ratio
+        && evaluation
+            .rows
+            .iter()
+            .any(|row| row.workload != "hashtable");
+    if !predicted || long || !evaluation.rows.iter().all(on_sim) {
         return None;
     }
     sim::pod::load(&evaluation.claim.pod).ok()

@@ -13,7 +13,7 @@ use workload::Worker;
 
 use super::bfs::{self, NONE};
 use super::crew::Crew;
-use super::rank::{self, Arrays, Ask, Needs, SpmvVariant};
+use super::rank::{self, Arrays, Ask, Rank, SpmvVariant};
 use super::split::Split;
 use super::{triangles, verify};
 use crate::csr::{Csr, Edge};
@@ -126,7 +126,7 @@ impl Toy {
                 Words::Bfs(bfs::Tree::lay_out(&mut arena, pod, vertices, variant))
             }
             Kernel::PageRank(variant) => Words::Rank(rank(&mut arena, variant.needs())),
-            Kernel::Spmv(_) => Words::Rank(rank(&mut arena, Needs::One)),
+            Kernel::Spmv(variant) => Words::Rank(rank(&mut arena, variant.needs())),
             Kernel::Triangles(variant) => Words::Triangles(triangles::Rows::lay_out(
                 &mut arena, pod, vertices, arcs, variant,
             )),
@@ -219,19 +219,17 @@ impl Toy {
             }
             (Kernel::PageRank(variant), Words::Rank(arrays)) => {
                 let crew = Crew::begin(worker, &arrays.crew)?;
-                rank::compute(crew, arrays, graph, split(), variant, ASK)?;
+                rank::compute(Rank::new(crew, arrays, graph, split(), ASK), variant)?;
             }
             (Kernel::Spmv(variant), Words::Rank(arrays)) => {
                 let crew = Crew::begin(worker, &arrays.crew)?;
                 let tile = (variant == SpmvVariant::Tiled).then_some(TILE);
-                rank::multiply(crew, arrays, graph, split(), tile, ASK)?;
+                rank::multiply(Rank::new(crew, arrays, graph, split(), ASK), tile)?;
             }
             (Kernel::Triangles(variant), Words::Triangles(rows)) => {
-                if worker.seat().leads_pod() {
-                    rows.reset(worker.port())?;
-                }
+                rows.reset(worker)?;
                 let crew = Crew::begin(worker, &rows.crew)?;
-                triangles::count(crew, rows, graph, variant)?;
+                triangles::count(crew, rows, graph, variant, triangles::Ordering::EachRun)?;
             }
             _ => unreachable!("the words are the kernel's"),
         }

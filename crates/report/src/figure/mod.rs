@@ -9,6 +9,7 @@ mod dots;
 pub(crate) mod finding;
 mod hashtable;
 mod hosts;
+mod kernels;
 pub(crate) mod latency;
 mod matrix;
 mod page;
@@ -55,7 +56,7 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 14] = [
+const FIGURES: [(&str, Draw); 15] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
@@ -67,6 +68,7 @@ const FIGURES: [(&str, Draw); 14] = [
     ("atomic.svg", bounded::draw_atomic),
     ("sharing.svg", sharing::draw),
     ("hashtable.svg", hashtable::draw),
+    ("kernels.svg", kernels::draw),
     ("tier.svg", tier::draw),
     ("tier_truth.svg", tier::draw_truth),
     ("tier_skew.svg", tier::draw_skew),

@@ -6,8 +6,8 @@ use report::claims::{Claim, Kind, Verdict};
 use serde_json::{Value, json};
 use sim::Split;
 
-use super::Finding;
 use super::sweep::Sensitivity;
+use super::{Finding, phases};
 
 /// One object a line.
 pub(crate) fn json(findings: &[Finding<'_>]) -> String {
@@ -40,6 +40,7 @@ fn object(finding: &Finding<'_>) -> Value {
         "deviation_percent": evaluation.deviation_percent(),
         "rows": rows,
         "attribution": finding.split.map(shares),
+        "phases": phases::json(&finding.phases),
         "sensitivity": finding.sensitivity.iter().map(effect).collect::<Vec<_>>(),
         "reason": evaluation.reason,
         "assumption": assumption(finding),
@@ -148,6 +149,9 @@ fn entry(text: &mut String, finding: &Finding<'_>) {
             share(split.queue_ns),
             share(split.local_ns)
         );
+    }
+    if !finding.phases.is_empty() {
+        let _ = writeln!(text, "        {}", phases::text(&finding.phases));
     }
     for caveat in caveats(finding) {
         let _ = writeln!(text, "        caveat: {caveat}");

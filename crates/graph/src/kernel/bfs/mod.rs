@@ -17,7 +17,9 @@ mod partitioned;
 mod search;
 mod shared;
 
-use fabric::{Arena, Gone, HostAtomics, Pod};
+use std::sync::OnceLock;
+
+use fabric::{Arena, Gone, HostAtomics, Pod, View};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
@@ -81,6 +83,8 @@ impl Default for Params {
 pub struct Layout {
     graph: RegionGraph,
     tree: Tree,
+    /// Where a search starts that was not told.
+    busiest: OnceLock<u32>,
 }
 
 /// The workload.
@@ -112,15 +116,21 @@ pub(crate) fn search<P: HostAtomics>(
 
 impl Layout {
     fn source(&self, params: &Params) -> u32 {
-        let offsets = self.graph.csr().outgoing().offsets();
-        params.source.unwrap_or_else(|| {
-            let degrees = offsets.windows(2).map(|bounds| bounds[1] - bounds[0]);
-            let best = degrees
-                .enumerate()
-                .reduce(|best, next| if next.1 > best.1 { next } else { best });
-            best.map_or(0, |(vertex, _)| vertex as u32)
-        })
+        let busiest = || *self.busiest.get().expect("`prepare` comes first");
+        params.source.unwrap_or_else(busiest)
     }
+}
+
+/// The vertex with the most edges, the first of them.
+fn busiest(offsets: &impl View<u64>) -> u32 {
+    let (mut best, mut most) = (0, 0);
+    for vertex in 0..offsets.len() - 1 {
+        let degree = offsets.get(vertex + 1) - offsets.get(vertex);
+        if degree > most {
+            (best, most) = (vertex as u32, degree);
+        }
+    }
+    best
 }
 
 impl Workload for Bfs {
@@ -130,10 +140,11 @@ impl Workload for Bfs {
     type Layout = Layout;
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
-        let graph = RegionGraph::lay_out(arena, "bfs.graph", &params.graph, params.directed);
+        let graph = RegionGraph::lay_out(arena, "bfs.graph", pod, &params.graph, params.directed);
         Layout {
             tree: Tree::lay_out(arena, pod, graph.room_for_vertices(), params.variant),
             graph,
+            busiest: OnceLock::new(),
         }
     }
 
@@ -151,7 +162,13 @@ impl Workload for Bfs {
         params: &Params,
     ) -> Result<(), Unready> {
         layout.graph.prepare(worker)?;
-        let (source, vertices) = (layout.source(params), layout.graph.csr().vertices());
+        let frozen = layout.graph.frozen();
+        if worker.seat().leads_host() {
+            let offsets = worker.port().view(frozen.outgoing.offsets);
+            // Hosts that share this layout come to the same.
+            let _ = layout.busiest.set(busiest(&offsets));
+        }
+        let (source, vertices) = (params.source.unwrap_or(0), frozen.vertices);
         if source as usize >= vertices {
             return Err(Unready::Lacking(format!(
                 "source = {source}: {} has {vertices} vertices; use one below that",
@@ -180,9 +197,9 @@ impl Workload for Bfs {
         if !worker.seat().leads_pod() {
             return Ok(Verified::Nothing);
         }
-        let (csr, source) = (layout.graph.csr(), layout.source(params));
+        let (csr, source) = (layout.graph.csr(worker)?, layout.source(params));
         let parents = verify::read(worker.port(), layout.tree.parents);
-        let levels = verify::tree(csr, source, &parents)?;
+        let levels = verify::tree(&csr, source, &parents)?;
         Ok(Verified::Answer(
             json!({"levels": levels, "source": source}),
         ))

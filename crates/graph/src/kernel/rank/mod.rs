@@ -15,6 +15,7 @@
 //! *Verified.* One more step in double precision on the graph in the verifier's own memory must
 //! move the scores by no more than a step after the last may.
 
+mod arrays;
 mod pagerank;
 mod product;
 mod pull;
@@ -23,8 +24,9 @@ mod residual;
 mod spmv;
 mod step;
 
+pub(crate) use arrays::{Arrays, Ask};
 pub(crate) use pagerank::compute;
 pub use pagerank::{PageRank, Params, Variant};
 pub(crate) use spmv::compute as multiply;
 pub use spmv::{Params as SpmvParams, Spmv, Variant as SpmvVariant};
-pub(crate) use step::{Arrays, Ask, Needs};
+pub(crate) use step::Rank;

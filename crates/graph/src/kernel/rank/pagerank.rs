@@ -4,10 +4,8 @@ use fabric::{Arena, Gone, HostAtomics, Pod};
 use serde::{Deserialize, Serialize};
 use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 
-use super::step::{Arrays, Ask, Needs, Rank};
-use crate::kernel::crew::Crew;
-use crate::kernel::split::Split;
-use crate::region::{FrozenCsr, RegionGraph};
+use super::arrays::{Ask, Layout, Needs};
+use super::step::Rank;
 use crate::source::GraphSource;
 
 /// What hosts tell each other in a step.
@@ -80,41 +78,15 @@ impl Params {
     }
 }
 
-/// Refuses numbers that make no PageRank.
-pub(super) fn check(ask: Ask) -> Result<(), String> {
-    if ask.iterations == 0 {
-        return Err("iterations = 0: use 1 or more".into());
-    }
-    if !(0.0..1.0).contains(&ask.damping) {
-        return Err(format!("damping = {}: use 0 to below 1", ask.damping));
-    }
-    if !(0.0..f64::INFINITY).contains(&ask.tolerance) {
-        return Err(format!("tolerance = {}: use 0 or more", ask.tolerance));
-    }
-    Ok(())
-}
-
-/// Where its words lie.
-#[derive(Debug)]
-pub struct Layout {
-    graph: RegionGraph,
-    arrays: Arrays,
-}
-
 /// The workload.
 #[derive(Debug)]
 pub struct PageRank;
 
 /// Computes scores, on every lane of the pod.
 pub(crate) fn compute<P: HostAtomics>(
-    crew: Crew<'_, P>,
-    arrays: &Arrays,
-    graph: FrozenCsr,
-    split: Option<Split>,
+    mut rank: Rank<'_, P>,
     variant: Variant,
-    ask: Ask,
 ) -> Result<Outcome, Gone> {
-    let mut rank = Rank::new(crew, arrays, graph, split, ask);
     match variant {
         Variant::Pull => rank.run_pull()?,
         Variant::Push => rank.run_push()?,
@@ -130,12 +102,8 @@ impl Workload for PageRank {
     type Layout = Layout;
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
-        let graph = RegionGraph::lay_out(arena, "rank.graph", &params.graph, params.directed);
-        let (vertices, needs) = (graph.room_for_vertices(), params.variant.needs());
-        Layout {
-            arrays: Arrays::lay_out(arena, pod, vertices, needs),
-            graph,
-        }
+        let graph = (&params.graph, params.directed);
+        Layout::new(arena, pod, graph, params.variant.needs())
     }
 
     fn keeps_discipline(params: &Params) -> bool {
@@ -143,7 +111,7 @@ impl Workload for PageRank {
     }
 
     fn check(_: Pod, params: &Params) -> Result<(), String> {
-        check(params.ask())?;
+        params.ask().check()?;
         params.graph.check(params.directed)
     }
 
@@ -152,7 +120,7 @@ impl Workload for PageRank {
         layout: &Layout,
         _: &Params,
     ) -> Result<(), Unready> {
-        layout.graph.prepare(worker)
+        layout.prepare(worker)
     }
 
     fn run<P: HostAtomics>(
@@ -160,16 +128,7 @@ impl Workload for PageRank {
         layout: &Layout,
         params: &Params,
     ) -> Result<Outcome, Gone> {
-        let crew = Crew::begin(worker, &layout.arrays.crew)?;
-        let graph = layout.graph.frozen();
-        compute(
-            crew,
-            &layout.arrays,
-            graph,
-            None,
-            params.variant,
-            params.ask(),
-        )
+        compute(layout.begin(worker, params.ask())?, params.variant)
     }
 
     fn verify<P: HostAtomics>(
@@ -178,6 +137,6 @@ impl Workload for PageRank {
         params: &Params,
         _: u32,
     ) -> Result<Verified, Mismatch> {
-        layout.arrays.verify(worker, &layout.graph, params.ask())
+        layout.verify(worker, params.ask())
     }
 }

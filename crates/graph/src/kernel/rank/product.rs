@@ -4,14 +4,16 @@
 //! `rows` goes through a row at a time; `tiled` through all rows a tile of columns at a time, so
 //! that the part of x in use fits a cache.
 //!
-//! *Sharing.* One x: each line is written by the host that owns its vertices.
+//! *Sharing.* Each line of x is written by the host that owns its vertices. `rows` has one x and
+//! overwrites it in place; `tiled` has two that steps use in turn.
 //!
 //! *Maintenance a step.* A publish of each lane's part of x; an observe of the other hosts' part,
-//! at once (`rows`) or tile by tile (`tiled`); 2 barriers, since x is overwritten in place.
+//! at once (`rows`) or tile by tile (`tiled`); 2 barriers (`rows`: nobody may still read the x that
+//! is overwritten) or 1 (`tiled`).
 
 use std::ops::Range;
 
-use fabric::{Gone, HostAtomics, Private, View};
+use fabric::{Gone, HostAtomics, Private, Slice, View};
 
 use super::step::{Rank, gather};
 use crate::kernel::crew::Phase;
@@ -45,8 +47,10 @@ impl<P: HostAtomics> Rank<'_, P> {
         let mut sums = self.port.private(rows.len(), 0f32);
         let mut cursors = self.port.private(rows.len(), 0u64);
         self.start();
+        self.spread()?;
+        let mut step = 0;
         loop {
-            self.spread()?;
+            let x = self.layout.contributions[step % 2];
             for row in rows.clone() {
                 sums.set(row - rows.start, 0.0);
                 cursors.set(row - rows.start, self.offsets.get(row));
@@ -54,21 +58,30 @@ impl<P: HostAtomics> Rank<'_, P> {
             let mut start = 0;
             while start < self.graph.vertices {
                 let columns = start..(start + tile).min(self.graph.vertices);
-                self.observe_tile(&columns);
+                self.observe_tile(x, &columns);
                 self.crew.lanes_meet()?;
-                self.add_tile(&rows, columns.end, &mut sums, &mut cursors);
+                self.add_tile(x, &rows, columns.end, &mut sums, &mut cursors);
                 start = columns.end;
             }
-            let mut change = 0.0;
-            for row in rows.clone() {
-                change += f64::from(self.update(row, sums.get(row - rows.start)).1);
-            }
-            self.crew.took(Phase::Compute);
+            let change = self.end_rows(step, &rows, &sums);
             if !self.end_step(change)? {
                 return Ok(());
             }
-            self.refill();
+            step += 1;
         }
+    }
+
+    /// Makes a lane's sums its scores, and publishes the next x; the change.
+    fn end_rows(&mut self, step: usize, rows: &Range<usize>, sums: &impl Private<f32>) -> f64 {
+        let (next, mut change) = (self.layout.contributions[(step + 1) % 2], 0.0);
+        for row in rows.clone() {
+            let (score, moved) = self.update(row, sums.get(row - rows.start));
+            change += f64::from(moved);
+            self.port.store(next.at(row), self.contribution(row, score));
+        }
+        self.crew.took(Phase::Compute);
+        self.publish(next, rows);
+        change
     }
 
     /// Publishes x, each lane its part, and waits for everyone's.
@@ -106,14 +119,13 @@ impl<P: HostAtomics> Rank<'_, P> {
     }
 
     /// Makes loads of other hosts' columns of a tile fresh, each lane a share.
-    fn observe_tile(&mut self, columns: &Range<usize>) {
+    fn observe_tile(&mut self, x: Slice<f32>, columns: &Range<usize>) {
         for others in self.split.others(self.crew.host()) {
             let part = others.start.max(columns.start)..others.end.min(columns.end);
             if part.start < part.end {
                 let share = self.crew.share(&part, 64);
                 // Serves this host's loads of the tile: those of the last step are in its cache.
-                self.port
-                    .observe(lines_of(self.layout.contributions[0], &share));
+                self.port.observe(lines_of(x, &share));
             }
         }
         self.crew.took(Phase::Observe);
@@ -122,6 +134,7 @@ impl<P: HostAtomics> Rank<'_, P> {
     /// Adds to each row what it has in the columns from its cursor to `end`.
     fn add_tile(
         &mut self,
+        x: Slice<f32>,
         rows: &Range<usize>,
         end: usize,
         sums: &mut impl Private<f32>,
@@ -137,12 +150,7 @@ impl<P: HostAtomics> Rank<'_, P> {
                 next += 1;
             }
             if next > at {
-                let sum = gather(
-                    self.port,
-                    self.layout.contributions[0],
-                    &self.targets,
-                    at..next,
-                );
+                let sum = gather(self.port, x, &self.targets, at..next);
                 sums.set(row - rows.start, sums.get(row - rows.start) + sum);
                 cursors.set(row - rows.start, next as u64);
             }

@@ -1,15 +1,19 @@
 //! `residual`: only lines that have changed enough are republished.
 //!
-//! *Kernel.* As `pull`, but what a vertex gives is kept back by its owner while a line's 16
-//! vertices together have changed, since the line was last published, by less than their share of
-//! an eighth of the last step's change. (Holding back what has nearly converged: Kamvar, Haveliwala
-//! and Golub, "Adaptive methods for the computation of PageRank", 2004.)
+//! *Kernel.* As `pull`, but a line of contributions stays as it was published last while what its
+//! 16 vertices give has changed since by less than their share of an eighth of what the step is
+//! expected to change. (Holding back what has nearly converged: Kamvar, Haveliwala and Golub,
+//! "Adaptive methods for the computation of PageRank", 2004.) All hosts read the same, the owner
+//! included, so that the answer is the same on any number of hosts and lanes.
 //!
-//! *Sharing.* One array of contributions; each host says in a bitmap which lines it has changed.
+//! *Sharing.* As `pull`: two arrays that steps use in turn. Beside each a byte for each 64
+//! vertices, by owner, says which of its four lines have changed.
 //!
-//! *Maintenance a step.* A publish of a lane's changed lines and of their bits; an observe of the
-//! other hosts' bits and of the lines that they name; 2 barriers, since lines are changed where
-//! others read them.
+//! *Maintenance a step.* A publish for each chunk, of the lines that have changed; one for a lane's
+//! share of the bytes; an observe of the other hosts' bytes and of the lines that they name; 1
+//! barrier.
+
+use std::ops::Range;
 
 use fabric::{Arena, Gone, HostAtomics, Line, Pod, Slice};
 
@@ -21,149 +25,159 @@ use crate::kernel::split::lines_of;
 /// Vertices of a line of contributions.
 const PER_LINE: usize = 16;
 
-/// Vertices of a word of changed lines.
-const PER_WORD: usize = 64 * PER_LINE;
+/// Vertices of a byte of changed lines: what hosts' vertices are a multiple of.
+const PER_BYTE: usize = 64;
 
-/// What is held back, and who says what is not.
+/// Who says what is not held back, by the array that it is about.
 #[derive(Clone, Debug)]
 pub(super) struct Changes {
-    /// What vertices would give now: read and written by their host alone.
-    pending: Slice<f32>,
     /// A bit a line, by host.
-    changed: Vec<Slice<u64>>,
+    changed: [Vec<Slice<u8>>; 2],
 }
 
 impl Changes {
     /// The part of a step's change that may be held back: small beside what the step itself leaves
     /// undone, which is about `damping` of it.
-    pub(super) const SHARE: f64 = 0.125;
+    const SHARE: f64 = 0.125;
 
     pub(super) fn lay_out(arena: &mut Arena, pod: Pod, vertices: usize) -> Self {
-        let words = vertices.div_ceil(PER_WORD);
+        let bytes = vertices.div_ceil(PER_BYTE);
+        let each = |arena: &mut Arena, name: &str| arena.per_host(name, pod.hosts, bytes);
         Self {
-            pending: arena.per_host("rank.pending", 1, vertices)[0],
-            changed: arena.per_host("rank.changed", pod.hosts, words),
+            changed: [
+                each(arena, "rank.changed.even"),
+                each(arena, "rank.changed.odd"),
+            ],
         }
     }
 }
 
 impl<P: HostAtomics> Rank<'_, P> {
-    fn changes(&self) -> &Changes {
-        self.layout
-            .changes
-            .as_ref()
-            .expect("this variant laid them out")
-    }
-
     pub(super) fn run_residual(&mut self) -> Result<(), Gone> {
-        let gives = self.layout.contributions[0];
         self.start();
         let own = self.crew.share(&self.mine, 64);
-        self.publish(gives, &own);
+        self.publish(self.layout.contributions[0], &own);
         self.crew.pod_meets()?;
-        self.observe(gives);
+        self.observe(self.layout.contributions[0]);
+        let mut step = 0;
         loop {
             self.crew.lanes_meet()?;
-            let change = self.residual_step()?;
-            // Behind this barrier nobody reads contributions of this step any more.
+            let change = self.residual_step(step)?;
             if !self.end_step(change)? {
                 return Ok(());
             }
-            self.put_forward();
-            self.crew.pod_meets()?;
-            self.observe_changed();
+            step += 1;
+            self.observe_changed(step);
         }
     }
 
-    fn residual_step(&mut self) -> Result<f64, Gone> {
-        let (gives, pending) = (self.layout.contributions[0], self.changes().pending);
+    fn changed(&self, step: usize, host: usize) -> Slice<u8> {
+        let changes = self.layout.changes.as_ref();
+        changes.expect("this variant laid them out").changed[step % 2][host]
+    }
+
+    fn residual_step(&mut self, step: usize) -> Result<f64, Gone> {
+        // The second array holds the last run's: all of it is new.
+        let hold = (step > 0).then(|| self.expected_change() * Changes::SHARE);
+        self.holds_back(hold.unwrap_or(0.0));
+        let each = hold.map(|all| all / self.graph.vertices as f64);
         let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
+        let mut lines = Vec::new();
         while let Some(chunk) = self.crew.next(&mine, grain)? {
-            for vertex in chunk {
-                let sum = gather(self.port, gives, &self.targets, self.row(vertex));
-                let (score, moved) = self.update(vertex, sum);
-                change += f64::from(moved);
-                self.port
-                    .store(pending.at(vertex), self.contribution(vertex, score));
+            for first in chunk.clone().step_by(PER_BYTE) {
+                let part = first..(first + PER_BYTE).min(chunk.end);
+                change += self.residual_lines(step, part, each, &mut lines);
             }
             self.crew.took(Phase::Compute);
+            // Serves the other hosts' loads of the next step, after its barrier.
+            self.port.publish_each(&lines);
+            lines.clear();
+            self.crew.took(Phase::Publish);
         }
+        // The bytes of a line are several lanes': each has written its own.
+        self.crew.lanes_meet()?;
+        let bytes = bytes_of(&self.crew.share(&self.mine, PER_BYTE));
+        let changed = self.changed(step + 1, self.crew.host());
+        // Likewise.
+        self.port.publish(lines_of(changed, &bytes));
+        self.crew.took(Phase::Publish);
         Ok(change)
     }
 
-    /// Publishes this lane's lines that have changed enough, and which they are. Lanes divide a
-    /// host's vertices by words of the bitmap, counted from the array's start.
-    fn put_forward(&mut self) {
-        let changed = self.changes().changed[self.crew.host()];
-        let each = self.change() * Changes::SHARE / self.graph.vertices as f64;
-        let words = self.mine.start / PER_WORD..self.mine.end.div_ceil(PER_WORD);
-        let mut lines = Vec::new();
-        let share = self.crew.share(&words, 8);
-        for word in share.clone() {
-            let mut bits = 0u64;
-            for bit in 0..64 {
-                let first = (word * PER_WORD + bit * PER_LINE).max(self.mine.start);
-                let end = (word * PER_WORD + (bit + 1) * PER_LINE).min(self.mine.end);
-                if first < end && self.put_line(first..end, each) {
-                    bits |= 1 << bit;
-                    lines.push(self.layout.contributions[0].at(first).line());
-                }
+    /// The scores of up to 64 vertices, and which of their lines are put forward; the change.
+    fn residual_lines(
+        &self,
+        step: usize,
+        vertices: Range<usize>,
+        each: Option<f64>,
+        lines: &mut Vec<Line>,
+    ) -> f64 {
+        let (from, to) = (
+            self.layout.contributions[step % 2],
+            self.layout.contributions[(step + 1) % 2],
+        );
+        let (mut change, mut bits) = (0.0, 0u8);
+        for (bit, first) in vertices.clone().step_by(PER_LINE).enumerate() {
+            let mut now = [0f32; PER_LINE];
+            let line = first..(first + PER_LINE).min(vertices.end);
+            for vertex in line.clone() {
+                let sum = gather(self.port, from, &self.targets, self.row(vertex));
+                let (score, moved) = self.update(vertex, sum);
+                change += f64::from(moved);
+                now[vertex - first] = self.contribution(vertex, score);
             }
-            self.port.store(changed.at(word), bits);
+            let now = &now[..line.len()];
+            if each.is_none_or(|each| self.has_moved(to, &line, now, each)) {
+                self.port.write_from(to.at(first), now);
+                lines.push(to.at(first).line());
+                bits |= 1 << bit;
+            }
         }
-        lines.extend(lines_of(changed, &share));
-        self.crew.took(Phase::Compute);
-        // Serves the other hosts' loads of the next step, after its barrier.
-        self.port.publish_each(&lines);
-        self.crew.took(Phase::Publish);
+        let byte = vertices.start / PER_BYTE;
+        self.port
+            .store(self.changed(step + 1, self.crew.host()).at(byte), bits);
+        change
     }
 
-    /// Puts what a line's vertices give in its place, if it has changed by `each` for each of them.
-    fn put_line(&self, vertices: std::ops::Range<usize>, each: f64) -> bool {
-        let (gives, pending) = (self.layout.contributions[0], self.changes().pending);
+    /// Whether what a line's vertices give has changed by `each` for each of them.
+    fn has_moved(&self, to: Slice<f32>, line: &Range<usize>, now: &[f32], each: f64) -> bool {
         let (mut moved, mut any) = (0.0, false);
-        for vertex in vertices.clone() {
-            let before = self.port.load_overlapped(gives.at(vertex));
-            let now = self.port.load_overlapped(pending.at(vertex));
+        for (vertex, &now) in line.clone().zip(now) {
+            let before = self.port.load_overlapped(to.at(vertex));
             moved += f64::from((now - before).abs()) * self.out_degree(vertex) as f64;
             any |= now.to_bits() != before.to_bits();
         }
-        if !any || moved < each * vertices.len() as f64 {
-            return false;
-        }
-        for vertex in vertices {
-            let now = self.port.load_overlapped(pending.at(vertex));
-            self.port.store(gives.at(vertex), now);
-        }
-        true
+        any && moved >= each * line.len() as f64
     }
 
     /// Makes loads of the lines that other hosts have changed fresh, each lane a share of them.
-    fn observe_changed(&mut self) {
-        let gives = self.layout.contributions[0];
+    fn observe_changed(&mut self, step: usize) {
+        let gives = self.layout.contributions[step % 2];
         let mut lines: Vec<Line> = Vec::new();
         for host in (0..self.crew.pod().hosts as usize).filter(|&h| h != self.crew.host()) {
-            let theirs = self.split.of(host);
-            let words = theirs.start / PER_WORD..theirs.end.div_ceil(PER_WORD);
-            let share = self.crew.share(&words, 1);
-            if share.is_empty() {
+            let bytes = bytes_of(&self.crew.share(&self.split.of(host), PER_BYTE));
+            if bytes.is_empty() {
                 continue;
             }
-            let changed = self.changes().changed[host];
-            // Serves the loads below: the bits of the last step are in the cache.
-            self.port.observe(lines_of(changed, &share));
-            for word in share {
-                let bits = self.port.load_overlapped(changed.at(word));
-                bits::each_bit(word, bits, |line| {
-                    let first = (line * PER_LINE).max(theirs.start);
-                    lines.push(gives.at(first).line());
+            let changed = self.changed(step, host);
+            // Serves the loads below: the bytes of two steps ago are in the cache.
+            self.port.observe(lines_of(changed, &bytes));
+            for byte in bytes {
+                let bits = u64::from(self.port.load_overlapped(changed.at(byte)));
+                bits::each_bit(0, bits, |bit| {
+                    lines.push(gives.at(byte * PER_BYTE + bit * PER_LINE).line());
                 });
             }
         }
         if !lines.is_empty() {
-            // Serves this host's loads of the next step.
+            // Serves this host's loads of the step.
             self.port.observe_each(&lines);
         }
         self.crew.took(Phase::Observe);
     }
+}
+
+/// The bytes that speak of `vertices`, which start at one.
+fn bytes_of(vertices: &Range<usize>) -> Range<usize> {
+    vertices.start.div_ceil(PER_BYTE)..vertices.end.div_ceil(PER_BYTE)
 }

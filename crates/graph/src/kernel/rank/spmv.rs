@@ -4,11 +4,8 @@ use fabric::{Arena, Gone, HostAtomics, Pod};
 use serde::{Deserialize, Serialize};
 use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 
-use super::pagerank::check;
-use super::step::{Arrays, Ask, Needs, Rank};
-use crate::kernel::crew::Crew;
-use crate::kernel::split::Split;
-use crate::region::{FrozenCsr, RegionGraph};
+use super::arrays::{Ask, Layout, Needs};
+use super::step::Rank;
 use crate::source::GraphSource;
 
 /// In which order the matrix is gone through.
@@ -25,6 +22,13 @@ pub enum Variant {
 impl Variant {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Rows, Self::Tiled];
+
+    pub(crate) fn needs(self) -> Needs {
+        match self {
+            Self::Rows => Needs::One,
+            Self::Tiled => Needs::Two,
+        }
+    }
 }
 
 /// Its knobs.
@@ -74,27 +78,15 @@ impl Params {
     }
 }
 
-/// Where its words lie.
-#[derive(Debug)]
-pub struct Layout {
-    graph: RegionGraph,
-    arrays: Arrays,
-}
-
 /// The workload.
 #[derive(Debug)]
 pub struct Spmv;
 
 /// Computes scores, on every lane of the pod; `tile` columns at a time, or by rows.
 pub(crate) fn compute<P: HostAtomics>(
-    crew: Crew<'_, P>,
-    arrays: &Arrays,
-    graph: FrozenCsr,
-    split: Option<Split>,
+    mut rank: Rank<'_, P>,
     tile: Option<usize>,
-    ask: Ask,
 ) -> Result<Outcome, Gone> {
-    let mut rank = Rank::new(crew, arrays, graph, split, ask);
     match tile {
         None => rank.run_rows()?,
         Some(columns) => rank.run_tiled(columns)?,
@@ -110,12 +102,8 @@ impl Workload for Spmv {
     type Layout = Layout;
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
-        let graph = RegionGraph::lay_out(arena, "rank.graph", &params.graph, params.directed);
-        let vertices = graph.room_for_vertices();
-        Layout {
-            arrays: Arrays::lay_out(arena, pod, vertices, Needs::One),
-            graph,
-        }
+        let graph = (&params.graph, params.directed);
+        Layout::new(arena, pod, graph, params.variant.needs())
     }
 
     fn keeps_discipline(params: &Params) -> bool {
@@ -129,7 +117,7 @@ impl Workload for Spmv {
                 "tile_columns = {columns}: use a multiple of 64, so that tiles are whole lines"
             ));
         }
-        check(params.ask())?;
+        params.ask().check()?;
         params.graph.check(params.directed)
     }
 
@@ -138,7 +126,7 @@ impl Workload for Spmv {
         layout: &Layout,
         _: &Params,
     ) -> Result<(), Unready> {
-        layout.graph.prepare(worker)
+        layout.prepare(worker)
     }
 
     fn run<P: HostAtomics>(
@@ -146,13 +134,11 @@ impl Workload for Spmv {
         layout: &Layout,
         params: &Params,
     ) -> Result<Outcome, Gone> {
-        let crew = Crew::begin(worker, &layout.arrays.crew)?;
-        let graph = layout.graph.frozen();
         let tile = match params.variant {
             Variant::Rows => None,
             Variant::Tiled => Some(params.tile_columns as usize),
         };
-        compute(crew, &layout.arrays, graph, None, tile, params.ask())
+        compute(layout.begin(worker, params.ask())?, tile)
     }
 
     fn verify<P: HostAtomics>(
@@ -161,6 +147,6 @@ impl Workload for Spmv {
         params: &Params,
         _: u32,
     ) -> Result<Verified, Mismatch> {
-        layout.arrays.verify(worker, &layout.graph, params.ask())
+        layout.verify(worker, params.ask())
     }
 }

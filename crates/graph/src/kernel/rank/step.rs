@@ -1,18 +1,15 @@
-//! What the variants share: arrays, a row's sum, the end of a step.
+//! What the variants share: a row's sum, the end of a step.
 
 use std::ops::Range;
 
-use fabric::{Arena, Gone, HostAtomics, Pod, Port, Slice, View};
-use serde_json::json;
-use workload::{Mismatch, Outcome, Verified, Worker};
+use fabric::{Gone, HostAtomics, Port, Slice, View};
+use workload::Outcome;
 
-use super::push::Partials;
-use super::residual::Changes;
+use super::arrays::{Arrays, Ask};
 use crate::kernel::bits;
-use crate::kernel::crew::{Crew, CrewLayout, Phase, SUMS};
+use crate::kernel::crew::{Crew, Phase, SUMS};
 use crate::kernel::split::{Split, first_of, lines_of};
-use crate::kernel::verify;
-use crate::region::{FrozenCsr, RegionGraph};
+use crate::region::FrozenCsr;
 
 /// How a step's change travels: as a multiple of 2^-60, so that a sum over lanes and hosts does not
 /// hang on its order. A change is 2 at most, so the sum fits.
@@ -25,115 +22,8 @@ const CHUNKS_A_LANE: usize = 16;
 /// published at once.
 const CHUNK: (usize, usize) = (64, 16_384);
 
-/// What all variants are asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
-    pub(crate) iterations: u32,
-    pub(crate) tolerance: f64,
-    pub(crate) damping: f64,
-}
-
-/// What a variant needs besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
-    /// Contributions, twice.
-    Two,
-    /// Contributions once.
-    One,
-    /// A sum for each vertex of other hosts.
-    Partials,
-    /// What is not published yet.
-    Changes,
-}
-
-/// Where the words of a PageRank lie.
-#[derive(Clone, Debug)]
-pub(crate) struct Arrays {
-    pub(crate) crew: CrewLayout,
-    /// `[V]`: each line is written by the host that owns its vertices.
-    pub(crate) scores: Slice<f32>,
-    /// What a vertex gives each out-neighbour, likewise; steps may use two in turn.
-    pub(super) contributions: [Slice<f32>; 2],
-    pub(super) partials: Option<Partials>,
-    pub(super) changes: Option<Changes>,
-    /// Steps done, what the last one changed, and the one before: of lane 0 of host 0.
-    done: Slice<u64>,
-}
-
-impl Arrays {
-    pub(crate) fn lay_out(arena: &mut Arena, pod: Pod, vertices: usize, needs: Needs) -> Self {
-        let array = |arena: &mut Arena, name: &str, len| arena.per_host(name, 1, len)[0];
-        let second = if needs == Needs::Two { vertices } else { 0 };
-        Self {
-            crew: CrewLayout::lay_out(arena, "rank.crew", pod),
-            scores: array(arena, "rank.scores", vertices),
-            contributions: [
-                array(arena, "rank.contributions.even", vertices),
-                array(arena, "rank.contributions.odd", second),
-            ],
-            partials: (needs == Needs::Partials).then(|| Partials::lay_out(arena, pod, vertices)),
-            changes: (needs == Needs::Changes).then(|| Changes::lay_out(arena, pod, vertices)),
-            done: arena.per_host("rank.done", 1, 3)[0],
-        }
-    }
-
-    /// The answer, by lane 0 of host 0.
-    pub(crate) fn verify<P: HostAtomics>(
-        &self,
-        worker: &Worker<'_, P>,
-        graph: &RegionGraph,
-        ask: Ask,
-    ) -> Result<Verified, Mismatch> {
-        if !worker.seat().leads_pod() {
-            return Ok(Verified::Nothing);
-        }
-        let port = worker.port();
-        let steps = port.load(self.done.at(0));
-        let [change, before] = [1, 2].map(|at| f64::from_bits(port.load(self.done.at(at))));
-        let scores = verify::read(port, self.scores);
-        let residual = verify::residual(graph.csr(), &scores, ask.damping);
-        // A step moves the scores by at most `damping` times what the last one did, since columns
-        // sum up to at most 1; where lines were held back, by that of what was, besides. The rest
-        // is single precision: errors of additions to a sum, which grow with the root of their
-        // number.
-        let terms = graph
-            .csr()
-            .incoming()
-            .rows()
-            .map(<[u32]>::len)
-            .max()
-            .unwrap_or(0);
-        let rounding = f64::from(f32::EPSILON) * (4.0 + (terms as f64 / 4.0).sqrt());
-        let held = match self.changes {
-            Some(_) => Changes::SHARE * before,
-            None => 0.0,
-        };
-        let most = ask.damping * (change + held) + rounding;
-        // So that a residual that is no number is refused as well.
-        let within = residual <= most;
-        if !within {
-            return Err(Mismatch {
-                what: format!("what a step in double precision changes after {steps}"),
-                expected: format!("at most {most:e}"),
-                found: format!("{residual:e}"),
-            });
-        }
-        let ended = change < ask.tolerance || steps == u64::from(ask.iterations);
-        if !ended {
-            return Err(Mismatch {
-                what: format!("change of step {steps}, the last"),
-                expected: format!("below {:e}, or {} steps", ask.tolerance, ask.iterations),
-                found: format!("{change:e}"),
-            });
-        }
-        let (top, sum) = verify::top(&scores, 5);
-        let answer = json!({"top": top, "sum": sum, "iterations": steps});
-        Ok(Verified::Answer(answer))
-    }
-}
-
 /// One lane's view of a PageRank.
-pub(super) struct Rank<'a, P: HostAtomics + 'a> {
+pub(crate) struct Rank<'a, P: HostAtomics + 'a> {
     pub(super) crew: Crew<'a, P>,
     pub(super) port: &'a P,
     pub(super) layout: &'a Arrays,
@@ -149,10 +39,12 @@ pub(super) struct Rank<'a, P: HostAtomics + 'a> {
     steps: u32,
     change: f64,
     change_before: f64,
+    /// What a step may hold back from the next: this one, and the one before.
+    held: [f64; 2],
 }
 
 impl<'a, P: HostAtomics> Rank<'a, P> {
-    pub(super) fn new(
+    pub(crate) fn new(
         crew: Crew<'a, P>,
         layout: &'a Arrays,
         graph: FrozenCsr,
@@ -177,6 +69,7 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
             steps: 0,
             change: 0.0,
             change_before: 0.0,
+            held: [0.0; 2],
             crew,
         }
     }
@@ -276,9 +169,19 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
         Ok(self.steps < self.ask.iterations && self.change >= self.ask.tolerance)
     }
 
-    /// The change of the last step.
-    pub(super) fn change(&self) -> f64 {
-        self.change
+    /// What this step will change, if it shrinks the change as the last one did; 0 while there
+    /// were no two steps to tell.
+    pub(super) fn expected_change(&self) -> f64 {
+        if self.change_before > 0.0 {
+            self.change * (self.change / self.change_before).min(1.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// Says what this step may hold back from the next one.
+    pub(super) fn holds_back(&mut self, held: f64) {
+        self.held = [held, self.held[0]];
     }
 
     /// Publishes the answer and ends the repetition.
@@ -292,7 +195,7 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
                 let done = self.layout.done;
                 port.store(done.at(0), u64::from(self.steps));
                 port.store(done.at(1), self.change.to_bits());
-                port.store(done.at(2), self.change_before.to_bits());
+                port.store(done.at(2), self.held[1].to_bits());
             });
         }
         self.crew.end(self.graph.arcs * u64::from(self.steps))

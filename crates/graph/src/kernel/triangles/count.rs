@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use fabric::{Gone, HostAtomics, Private, Slice};
-use sync::atomic::{Atomic64, Rmw};
 
 use super::Rows;
+use super::deal::Deal;
 use super::order::{HEAD, Places};
 use crate::kernel::crew::{Crew, Phase};
 use crate::region::FrozenCsr;
@@ -19,9 +19,32 @@ const CHUNK: usize = 4;
 /// flight; more of them only fill its first cache with lines that wait.
 const BATCH: usize = 32;
 
-/// Batches that each lane takes from a counter of the pool, about: each costs some microseconds,
-/// and the last one may leave others waiting.
-const BATCHES_A_LANE: usize = 32;
+/// Places of a chunk that is taken from a counter, at most: lanes pass the counter's line from one
+/// to the other.
+const DEALT: usize = 16;
+
+/// Parts of the order that chunks are taken from in turn where they are dealt out, so that batches
+/// of as many chunks are about as much work: the work of a place falls along the order.
+const STRIPES: usize = 64;
+
+/// Places of a chunk that is dealt out of so many.
+fn grain(vertices: usize) -> usize {
+    (vertices / STRIPES).clamp(1, DEALT)
+}
+
+/// Chunks that are dealt out: some of the last stripe are empty.
+pub(super) fn chunks_dealt(vertices: usize) -> usize {
+    let chunks = vertices.div_ceil(grain(vertices));
+    chunks.next_multiple_of(STRIPES.min(chunks).max(1))
+}
+
+/// The places of a chunk that is dealt out.
+fn places_dealt(chunk: usize, vertices: usize) -> Range<usize> {
+    let (chunks, grain) = (chunks_dealt(vertices), grain(vertices));
+    let stripes = STRIPES.min(chunks);
+    let first = (chunk % stripes * (chunks / stripes) + chunk / stripes) * grain;
+    first.min(vertices)..(first + grain).min(vertices)
+}
 
 /// One lane's view of a count.
 pub(super) struct Counting<'a, P: HostAtomics + 'a> {
@@ -65,29 +88,22 @@ impl<'a, P: HostAtomics> Counting<'a, P> {
         Ok(found)
     }
 
-    /// Batches, while there are any.
-    pub(super) fn count_batches(&mut self) -> Result<u64, Gone> {
-        let (pod, all) = (self.crew.pod(), 0..self.graph.vertices);
-        let lanes = (pod.hosts * pod.lanes) as usize;
-        let batch = (all.len() / (lanes * BATCHES_A_LANE)).max(CHUNK);
-        let mut found = 0;
-        while let Some(places) = self.next_batch(&all, batch)? {
-            self.crew.took(Phase::Barrier);
-            found += self.count_places(places);
-            self.crew.took(Phase::Compute);
+    /// Chunks of batches, while there are any; in a pod of one host, from the host's own counter.
+    pub(super) fn count_dealt(&mut self) -> Result<u64, Gone> {
+        let (vertices, mut found) = (self.graph.vertices, 0);
+        if let Some(layout) = &self.layout.deal {
+            let mut deal = Deal::new(layout, self.crew.pod(), self.crew.member());
+            while let Some(chunk) = deal.next(&mut self.crew)? {
+                self.port.check_in()?;
+                found += self.count_places(places_dealt(chunk, vertices));
+            }
+        } else {
+            while let Some(places) = self.crew.next(&(0..vertices), DEALT)? {
+                found += self.count_places(places);
+            }
         }
+        self.crew.took(Phase::Compute);
         Ok(found)
-    }
-
-    /// From the pool's counter; in a pod of one host, from the host's own.
-    fn next_batch(&self, all: &Range<usize>, batch: usize) -> Result<Option<Range<usize>>, Gone> {
-        let Some(batches) = &self.layout.batches else {
-            return self.crew.next(all, CHUNK);
-        };
-        self.port.check_in()?;
-        let taken = batches.apply(self.port, self.crew.member(), Rmw::FetchAdd(1))?;
-        let start = taken.expect("an addition tells what was before") as usize * batch;
-        Ok((start < all.end).then(|| start..(start + batch).min(all.end)))
     }
 
     /// Triangles whose middle vertex is one of `places`.

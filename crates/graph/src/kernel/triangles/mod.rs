@@ -5,32 +5,35 @@
 //! successors those predecessors looked up that come before it (`count`). So each triangle is
 //! found once, and a pair of neighbours costs the shorter part of one row.
 //!
-//! *Sharing.* Hosts write the ordered rows together, each its own, once; then nobody writes
-//! anything that another reads, but for the count. What is counted by whom: `static`, by turns;
-//! `dynamic`, a batch at a time from a counter of the pool.
+//! *Sharing.* Hosts write the ordered rows together, each its own; then nobody writes anything that
+//! another reads, but for the count. By default they do so once, before the first run, and the rows
+//! are frozen as the graph is; with `ordering = "each-run"` in every run. What is counted by whom:
+//! `static`, by turns; `dynamic`, a batch at a time from a counter of the pool (`deal`).
 //!
-//! *Maintenance.* A publish for each chunk of ordered rows and an observe of all that others wrote;
-//! 1 barrier. `dynamic` besides: an operation on a software atomic for each batch.
+//! *Maintenance.* 2 barriers, to add up what was found and to end. `dynamic` besides: an operation
+//! on a software atomic for each batch. With ordering besides: a publish for each chunk of ordered
+//! rows, an observe of all that others wrote, 1 barrier.
 //!
-//! *Metrics.* `time_ns`, ordering included, as in GAPBS; `edges_per_s`: the graph's edges by it.
+//! *Metrics.* `time_ns`; with `ordering = "each-run"` that of ordering is in it, as in GAPBS.
+//! `edges_per_s`: the graph's edges by it.
 //!
 //! *Verified.* By the forward algorithm on the graph in the verifier's own memory.
 
 mod count;
+mod deal;
 mod order;
 
 use fabric::{Arena, Gone, HostAtomics, Pod, Slice};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sync::atomic::{Atomic64, LockedAtomic, Rmw};
-use sync::lock::Options;
 use workload::{Mismatch, Outcome, Unready, Verified, Worker, Workload};
 
 use super::crew::{Crew, CrewLayout, SUMS};
 use super::verify;
 use crate::region::{FrozenCsr, RegionGraph};
 use crate::source::GraphSource;
-use count::Counting;
+use count::{Counting, chunks_dealt};
+use deal::DealLayout;
 use order::Ordered;
 
 /// Who counts which vertices.
@@ -49,11 +52,24 @@ impl Variant {
     pub const ALL: [Self; 2] = [Self::Static, Self::Dynamic];
 }
 
+/// When rows are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ordering {
+    /// Once, before the first run: the rows are frozen, as the graph is.
+    #[default]
+    Once,
+    /// In each run, which takes that much longer, and republishes the rows.
+    EachRun,
+}
+
 /// Its knobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
     /// Who counts which vertices.
     pub variant: Variant,
+    /// When rows are ordered.
+    pub ordering: Ordering,
     /// Which graph.
     pub graph: GraphSource,
     /// Must be false: triangles are those of an undirected graph.
@@ -66,6 +82,7 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             variant: Variant::default(),
+            ordering: Ordering::default(),
             graph: GraphSource::Kronecker { scale: 10 },
             directed: false,
             disciplined: false,
@@ -78,8 +95,8 @@ impl Default for Params {
 pub(crate) struct Rows {
     pub(crate) crew: CrewLayout,
     pub(super) ordered: Ordered,
-    /// Batches handed out.
-    pub(super) batches: Option<LockedAtomic>,
+    /// Who counts what, where it is dealt out.
+    pub(super) deal: Option<DealLayout>,
     /// The answer: of lane 0 of host 0.
     total: Slice<u64>,
 }
@@ -92,28 +109,36 @@ impl Rows {
         arcs: usize,
         variant: Variant,
     ) -> Self {
-        let options = Options::of(pod);
         // The lanes of one host have a counter of their own.
-        let shared = variant == Variant::Dynamic && pod.hosts > 1;
+        let dealt = variant == Variant::Dynamic && pod.hosts > 1;
         Self {
             crew: CrewLayout::lay_out(arena, "triangles.crew", pod),
             ordered: Ordered::lay_out(arena, pod, vertices, arcs),
-            batches: shared.then(|| LockedAtomic::lay_out(arena, "triangles.batches", &options)),
+            deal: dealt.then(|| DealLayout::lay_out(arena, pod, chunks_dealt(vertices))),
             total: arena.per_host("triangles.total", 1, 1)[0],
         }
     }
 
-    /// Nothing is handed out yet: by one lane, before the others begin.
-    pub(crate) fn reset<P: HostAtomics>(&self, port: &P) -> Result<(), Gone> {
-        port.aside(|port| match &self.batches {
-            Some(batches) => batches.apply(port, 0, Rmw::Swap(0)).map(drop),
-            None => Ok(()),
-        })
+    /// Nothing is dealt out yet: by every lane, before any begins.
+    pub(crate) fn reset<P: HostAtomics>(&self, worker: &Worker<'_, P>) -> Result<(), Gone> {
+        match &self.deal {
+            Some(deal) if worker.seat().leads_host() => deal.reset(worker.port(), worker.seat()),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn total<P: HostAtomics>(&self, port: &P) -> u64 {
         port.load(self.total.start())
     }
+}
+
+/// Orders the rows, on every lane of the pod; afterwards every lane may read all of them.
+pub(crate) fn order<P: HostAtomics>(
+    crew: Crew<'_, P>,
+    rows: &Rows,
+    graph: FrozenCsr,
+) -> Result<(), Gone> {
+    Counting::new(crew, rows, graph).order()
 }
 
 /// Counts, on every lane of the pod.
@@ -122,12 +147,15 @@ pub(crate) fn count<P: HostAtomics>(
     rows: &Rows,
     graph: FrozenCsr,
     variant: Variant,
+    ordering: Ordering,
 ) -> Result<Outcome, Gone> {
     let mut counting = Counting::new(crew, rows, graph);
-    counting.order()?;
+    if ordering == Ordering::EachRun {
+        counting.order()?;
+    }
     let found = match variant {
         Variant::Static => counting.count_in_turn()?,
-        Variant::Dynamic => counting.count_batches()?,
+        Variant::Dynamic => counting.count_dealt()?,
     };
     let mut sums = [0; SUMS];
     sums[0] = found;
@@ -157,7 +185,7 @@ impl Workload for Triangles {
     type Layout = Layout;
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
-        let graph = RegionGraph::lay_out(arena, "triangles.graph", &params.graph, false);
+        let graph = RegionGraph::lay_out(arena, "triangles.graph", pod, &params.graph, false);
         let (vertices, arcs) = (graph.room_for_vertices(), graph.room_for_arcs());
         Layout {
             rows: Rows::lay_out(arena, pod, vertices, arcs, params.variant),
@@ -183,9 +211,14 @@ impl Workload for Triangles {
     fn prepare<P: HostAtomics>(
         worker: &Worker<'_, P>,
         layout: &Layout,
-        _: &Params,
+        params: &Params,
     ) -> Result<(), Unready> {
-        layout.graph.prepare(worker)
+        layout.graph.prepare(worker)?;
+        if params.ordering == Ordering::Once {
+            let crew = Crew::begin(worker, &layout.rows.crew)?;
+            order(crew, &layout.rows, layout.graph.frozen())?;
+        }
+        Ok(())
     }
 
     fn run<P: HostAtomics>(
@@ -193,11 +226,12 @@ impl Workload for Triangles {
         layout: &Layout,
         params: &Params,
     ) -> Result<Outcome, Gone> {
-        if worker.seat().leads_pod() {
-            layout.rows.reset(worker.port())?;
-        }
-        let crew = Crew::begin(worker, &layout.rows.crew)?;
-        count(crew, &layout.rows, layout.graph.frozen(), params.variant)
+        layout.rows.reset(worker)?;
+        let (crew, graph) = (
+            Crew::begin(worker, &layout.rows.crew)?,
+            layout.graph.frozen(),
+        );
+        count(crew, &layout.rows, graph, params.variant, params.ordering)
     }
 
     fn verify<P: HostAtomics>(
@@ -211,9 +245,10 @@ impl Workload for Triangles {
         }
         let port = worker.port();
         let found = layout.rows.total(port);
+        let csr = layout.graph.csr(worker)?;
         // A lost host ends the next wait; here the answer is still wanted.
         let alive = || port.check_in().unwrap_or_default();
-        let expected = verify::triangles(layout.graph.csr().outgoing(), alive);
+        let expected = verify::triangles(csr.outgoing(), alive);
         if found != expected {
             return Err(Mismatch {
                 what: "triangles".into(),
