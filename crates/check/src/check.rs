@@ -1,5 +1,7 @@
 //! Checking one subject: search, then explain.
 
+use std::time::Instant;
+
 use serde::Serialize;
 
 use crate::edit::Edits;
@@ -33,6 +35,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// The bounds of the search.
     pub bounds: Bounds,
+    /// Whether everything within the bounds was visited.
+    pub exhausted: bool,
     /// States visited.
     pub states: usize,
     /// Different ends of a run.
@@ -125,6 +129,12 @@ impl<'s> Checker<'s> {
         self.bounds
     }
 
+    /// From now on searches and runs by chance end at this moment: what they have not come to by
+    /// then they leave, and say so. How far they come is then the machine's matter.
+    pub fn end_at(&mut self, until: Option<Instant>) {
+        self.machine.until = until;
+    }
+
     /// Checks the program as it stands, and explains what is wrong.
     pub fn check(&mut self, bounds: Bounds) -> Report {
         self.check_explained(&Edits::default(), bounds)
@@ -166,6 +176,7 @@ impl<'s> Checker<'s> {
         Report {
             verdict,
             bounds,
+            exhausted: explored.fault.is_none() && !explored.ran_out,
             states: explored.states,
             ends: explored.ends,
             runs: 0,

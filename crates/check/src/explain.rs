@@ -29,6 +29,8 @@ pub(crate) struct Walked {
 impl Checker<'_> {
     /// Explains a fault of the program under `edits`.
     pub(crate) fn explain(&mut self, edits: &Edits, path: &Path, fault: &Fault) -> Finding {
+        // A cure that was not searched to the end would be none.
+        let until = self.machine.until.take();
         self.machine.edit(edits.clone());
         let walked = self.walk(path);
         let token = self.machine.token(&self.name.clone(), path);
@@ -38,6 +40,7 @@ impl Checker<'_> {
             _ => self.cure(edits, fault, culprit),
         };
         self.machine.edit(edits.clone());
+        self.machine.until = until;
         let at = cure.as_ref().and_then(|cure| cure.first());
         let at = at.map(|put| put.at).or(culprit).or(fault.noticed);
         let unasked = path.iter().filter(|taken| is_unasked(taken.chosen)).count();

@@ -28,6 +28,17 @@
 //! | `devices` | how many the lines alternate between; otherwise 1 |
 //! | `sets` | per write mode: `writes`, `allowed`, `forbidden`, `why`, `exact` |
 //!
+//! # Sources
+//!
+//! What a `source` says was compared with the text or the code that it names, or with another's
+//! transcription: Intel's examples (by their titles, as Sewell et al. and the litmus suite of
+//! `phlo/concubine` have them), n7 and amd10 of x86-TSO (`goens/lost-pop-lean`,
+//! `moukos/perpetual`), the shapes of *Herding cats* (`herd/herdtools7`, catalogue), famfs, Tigon,
+//! and the issues that have a number. Written from memory, and not compared: amd5, n4b, n5 and n6
+//! of x86-TSO, single examples of the two POPL papers (that they exist and what they are about
+//! was), what is said of Intel's manuals beyond the examples, Embarcadero, and the trials of
+//! FUSEE-CXL. The exact sets depend on none of them.
+//!
 //! Instructions: `x = 1`, `r0 = x`, `nt x = 1` (MOVNTI), `line x = 1` (MOVDIR64B, every word),
 //! `flush x` (CLFLUSHOPT), `clflush x`, `clwb x`, `sfence`, `lfence`, `mfence`.
 

@@ -1,5 +1,7 @@
 //! What one step makes of a state.
 
+use std::time::Instant;
+
 use fabric::Fence;
 use model::{Choice, Chooser, Clobber, Memory, Step, WriteMode};
 
@@ -27,6 +29,8 @@ pub(crate) struct Machine<'l> {
     pub(crate) steps: u64,
     /// What happened, where anybody wants to know.
     pub(crate) log: Option<Vec<Event>>,
+    /// When searches and runs by chance stop, whatever is left.
+    pub(crate) until: Option<Instant>,
 }
 
 impl<'l> Machine<'l> {
@@ -42,7 +46,13 @@ impl<'l> Machine<'l> {
             took_alone: false,
             steps: 0,
             log: None,
+            until: None,
         }
+    }
+
+    /// Whether the time for searching is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// From now on the program has these edits.

@@ -5,6 +5,8 @@
 //! least two rounds of use, and unless no other operation stands in for the missing one: so
 //! survivors are left out together as well.
 
+use std::time::Instant;
+
 use fabric::{Fence, Maintenance};
 use serde::Serialize;
 
@@ -69,20 +71,30 @@ impl Checker<'_> {
     /// Leaves each maintenance operation out. The program itself must have passed before: its
     /// operations are known from that.
     pub fn omissions(&mut self, bounds: Bounds) -> Vec<Twin> {
-        let twins = self.sites().into_iter();
-        let twins: Vec<Twin> = twins.map(|site| self.twin(site, None, bounds)).collect();
-        self.judge_survivors(twins, bounds)
+        let changes: Vec<_> = self.sites().into_iter().map(|site| (site, None)).collect();
+        self.twins(&changes, bounds)
     }
 
     /// Weakens each: CLWB for a flush, a store fence for a full one, an observe in the first turn
     /// of its wait only.
     pub fn weakenings(&mut self, bounds: Bounds) -> Vec<Twin> {
-        let mut twins = Vec::new();
+        let mut changes = Vec::new();
         for site in self.sites() {
-            for weaker in self.weaker_than(&site) {
-                twins.push(self.twin(site, Some(weaker), bounds));
-            }
+            let weaker = self.weaker_than(&site).into_iter();
+            changes.extend(weaker.map(|weaker| (site, Some(weaker))));
         }
+        self.twins(&changes, bounds)
+    }
+
+    /// Every twin has its part of the time that is left, and so have the survivors together.
+    fn twins(&mut self, changes: &[(Site, Option<Weakening>)], bounds: Bounds) -> Vec<Twin> {
+        let until = self.machine.until;
+        let mut twins = Vec::new();
+        for (index, &(site, weaker)) in changes.iter().enumerate() {
+            self.end_at(part_of(until, changes.len() - index + 1));
+            twins.push(self.twin(site, weaker, bounds));
+        }
+        self.end_at(until);
         self.judge_survivors(twins, bounds)
     }
 
@@ -126,6 +138,10 @@ impl Checker<'_> {
             (Verdict::Fail, Some((_, fault))) => Fate::Caught(fault.kind),
             (Verdict::Pass, _) if self.rounds >= 2 => Fate::Wasted,
             (Verdict::Pass, _) => Fate::Undecided("one round only: nothing is used again".into()),
+            _ if report.exhausted => Fate::Undecided(format!(
+                "nothing is wrong within {bounds}; {} states",
+                report.states
+            )),
             _ => Fate::Undecided(format!("not exhausted in {} states", report.states)),
         };
         Twin { site, weaker, fate }
@@ -140,9 +156,18 @@ impl Checker<'_> {
             let (site, weaker) = (survivors[index].site, survivors[index].weaker);
             let mut more = gone.clone();
             add(&mut more, site, weaker);
-            if self.check_edited(&more, bounds).verdict == Verdict::Pass {
-                gone = more;
-                continue;
+            match self.check_edited(&more, bounds).verdict {
+                Verdict::Pass => {
+                    gone = more;
+                    continue;
+                }
+                Verdict::Bounded => {
+                    survivors[index].fate = Fate::Undecided(
+                        "wasted alone; not exhausted together with other survivors".to_owned(),
+                    );
+                    continue;
+                }
+                Verdict::Fail => {}
             }
             let partner = survivors[..index]
                 .iter()
@@ -168,6 +193,14 @@ impl Checker<'_> {
         }
         twins
     }
+}
+
+/// The moment at which one of this many parts of the time until then is over.
+fn part_of(until: Option<Instant>, parts: usize) -> Option<Instant> {
+    until.map(|until| {
+        let now = Instant::now();
+        now + until.saturating_duration_since(now) / parts as u32
+    })
 }
 
 fn change(site: Site, weaker: Option<Weakening>) -> Edits {

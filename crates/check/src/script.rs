@@ -329,7 +329,10 @@ impl<'l> Script<'l> {
         };
         let wait = match before.ask {
             Ask::Wait => Some(parent),
-            Ask::Pause { .. } => self.wait_of(lane, parent),
+            // Once time has passed, the same turn may end.
+            Ask::Pause { .. } if self.node(lane, node).answer == GO_ON => {
+                self.wait_of(lane, parent)
+            }
             _ => None,
         };
         if let Some(wait) = wait {

@@ -5,6 +5,7 @@
 //! start, so that what is found first takes the fewest of either and is short besides.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use model::{Buffered, Choice, Chooser, Likely, Scripted, Step};
 use serde::Serialize;
@@ -51,6 +52,22 @@ impl Bounds {
     };
 }
 
+impl fmt::Display for Bounds {
+    /// "2 environment moves and 2 pre-emptions".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = |bound: Option<u32>| bound.map_or("any".to_owned(), |bound| bound.to_string());
+        write!(
+            f,
+            "{} environment moves and {} pre-emptions",
+            told(self.environment),
+            told(self.preemptions)
+        )
+    }
+}
+
+/// Expanded states from one look at the clock to the next: a millisecond's worth.
+const TURNS_A_LOOK: u32 = 512;
+
 /// How a state was come to: which of its parent's moves, and which outcome of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Chosen {
@@ -77,6 +94,8 @@ pub(crate) struct Explored {
     pub(crate) steps: u64,
     /// Whether a bound kept it from a step.
     pub(crate) cut: bool,
+    /// Whether states or time ran out before everything within the bounds was visited.
+    pub(crate) ran_out: bool,
     pub(crate) fault: Option<(Path, Fault)>,
 }
 
@@ -198,7 +217,7 @@ pub(crate) fn search(
         steps += explored.steps;
         explored.steps = steps;
         let settled = !machine.setup.prune || machine.script.known() == known;
-        if explored.fault.is_some() || explored.states >= bounds.states || settled {
+        if explored.fault.is_some() || explored.ran_out || settled {
             return Ok(explored);
         }
     }
@@ -237,9 +256,14 @@ impl Search<'_, '_, '_> {
         };
         self.visit(start, NONE, Chosen { index: 0, inner: 0 }, Cost::default());
         let mut moves = Vec::new();
-        while let Some((visit, state)) = self.next() {
-            if self.visits.len() >= self.bounds.states {
+        for turn in 0u32.. {
+            let Some((visit, state)) = self.next() else {
+                break;
+            };
+            let late = turn.is_multiple_of(TURNS_A_LOOK) && self.machine.is_late();
+            if late || self.visits.len() >= self.bounds.states {
                 self.explored.cut = true;
+                self.explored.ran_out = true;
                 return Ok(());
             }
             self.expand(visit, state, &mut moves)?;

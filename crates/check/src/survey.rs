@@ -1,6 +1,12 @@
 //! The whole check of one subject: as far as the budget goes, then by chance, then its twins.
+//!
+//! The search without bounds comes first, since it proves; where it takes too much the one within
+//! the subject's own bounds, which mostly ends; where that does not either, runs by chance. A time
+//! budget is shared out among them, and what one leaves over the next ones have.
 
-use crate::check::{Checker, Options, Report, Verdict};
+use std::time::{Duration, Instant};
+
+use crate::check::{Checker, Options, Verdict};
 use crate::checkable::Checkable;
 use crate::omissions::{Tally, Twin};
 use crate::record::Record;
@@ -17,11 +23,29 @@ const TWIN_SHARE: usize = 4;
 /// States of the budget that one random run costs.
 const STATES_A_RUN: usize = 500;
 
+/// How runs are made by chance.
+const WAYS: [Strategy; 3] = [
+    Strategy::Pct { depth: PCT_DEPTH },
+    Strategy::Swarm,
+    Strategy::Random,
+];
+
+/// When, in percent of the time, the search without bounds ends at the latest, the one within the
+/// subject's, and each of the three ways to run by chance. The rest is the twins'.
+const SHARES: [u32; 5] = [30, 60, 67, 71, 75];
+
 /// How much to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// States of one search.
+    /// States of one search; none, and there are only runs by chance.
     pub states: usize,
+    /// One search within these bounds, whatever the subject's are; its states are those above.
+    pub within: Option<Bounds>,
+    /// Runs by chance of each of the three ways; without a number as many as the states are worth.
+    pub runs: Option<u64>,
+    /// Wall time of one subject, its twins included. With it the numbers of states and runs depend
+    /// on the machine.
+    pub time: Option<Duration>,
     /// Where random runs start from.
     pub seed: u64,
     /// Whether each maintenance operation is left out and weakened in turn.
@@ -32,6 +56,9 @@ impl Default for Budget {
     fn default() -> Self {
         Self {
             states: 300_000,
+            within: None,
+            runs: None,
+            time: None,
             seed: 1,
             twins: true,
         }
@@ -55,61 +82,76 @@ pub struct Survey {
 /// If the subject does not call what [`Checkable::with`] gives it.
 pub fn survey(subject: &dyn Checkable, budget: Budget) -> Survey {
     let mut done = None;
+    let start = Instant::now();
     subject.with(Options::default(), &mut |checker| {
-        let report = check(checker, budget);
-        let expected = subject.expects();
-        let mut record = Record::new(subject.name(), subject.hosts(), expected, report);
-        let (mut omissions, mut weakenings) = (Vec::new(), Vec::new());
-        if budget.twins && subject.has_twins() && record.verdict != Verdict::Fail {
-            let bounds = Bounds {
-                states: budget.states / TWIN_SHARE,
-                ..record.bounds
-            };
-            omissions = checker.omissions(bounds);
-            weakenings = checker.weakenings(bounds);
-            record.omissions = Tally::of(&omissions);
-            record.weakenings = Tally::of(&weakenings);
-        }
-        done = Some(Survey {
+        let mut record = Record::new(subject.name(), subject.hosts(), subject.expects());
+        record.seed = budget.seed;
+        check(checker, budget, &mut record);
+        let mut survey = Survey {
             record,
-            omissions,
-            weakenings,
-        });
+            omissions: Vec::new(),
+            weakenings: Vec::new(),
+        };
+        let twins_too = budget.twins && budget.states > 0 && subject.has_twins();
+        if twins_too && survey.record.verdict != Verdict::Fail {
+            twins(checker, budget, start, &mut survey);
+        }
+        survey.record.seconds = start.elapsed().as_secs_f64();
+        done = Some(survey);
     });
     done.expect("a subject calls what it is given")
 }
 
+fn twins(checker: &mut Checker<'_>, budget: Budget, start: Instant, survey: &mut Survey) {
+    let bounds = Bounds {
+        states: budget.states / TWIN_SHARE,
+        ..survey.record.bounds
+    };
+    let end = budget.time.map(|time| start + time);
+    let now = Instant::now();
+    checker.end_at(end.map(|end| now + end.saturating_duration_since(now) / 2));
+    survey.omissions = checker.omissions(bounds);
+    checker.end_at(end);
+    survey.weakenings = checker.weakenings(bounds);
+    survey.record.omissions = Tally::of(&survey.omissions);
+    survey.record.weakenings = Tally::of(&survey.weakenings);
+}
+
 /// Without bounds first; where that is too much within the subject's, and then by chance.
-fn check(checker: &mut Checker<'_>, budget: Budget) -> Report {
-    let bounds = checker.bounds();
-    let own = Bounds {
+fn check(checker: &mut Checker<'_>, budget: Budget, record: &mut Record) {
+    let start = Instant::now();
+    let mut ends = SHARES
+        .into_iter()
+        .map(|percent| budget.time.map(|time| start + time * percent / 100));
+    let mut next_end = |checker: &mut Checker<'_>| checker.end_at(ends.next().flatten());
+    let at_most = |bounds: Bounds| Bounds {
         states: bounds.states.min(budget.states),
         ..bounds
     };
-    let unbounded = Bounds {
-        states: budget.states,
-        ..Bounds::SATURATED
+    if budget.within.is_some() {
+        // The one search has the time of both.
+        next_end(checker);
+    }
+    let searches = match budget.within {
+        _ if budget.states == 0 => Vec::new(),
+        Some(within) => vec![within],
+        None => vec![Bounds::SATURATED, checker.bounds()],
     };
-    let report = checker.check(unbounded);
-    if report.verdict != Verdict::Bounded {
-        return report;
-    }
-    let mut report = checker.check(own);
-    if report.verdict == Verdict::Fail || report.states < own.states {
-        return report;
-    }
-    let runs = (budget.states / STATES_A_RUN) as u64;
-    let ways = [
-        Strategy::Pct { depth: PCT_DEPTH },
-        Strategy::Swarm,
-        Strategy::Random,
-    ];
-    for strategy in ways {
-        let walked = checker.walk_randomly(strategy, runs / 3 + 1, budget.seed);
-        if walked.verdict == Verdict::Fail {
-            return walked;
+    for bounds in searches {
+        next_end(checker);
+        record.tell(checker.check(at_most(bounds)));
+        if record.verdict == Verdict::Fail || record.exhausted {
+            return;
         }
-        report.runs += walked.runs;
     }
-    report
+    let worth = (budget.states / STATES_A_RUN) as u64 / WAYS.len() as u64 + 1;
+    let runs = budget.runs.unwrap_or(worth);
+    for strategy in WAYS {
+        next_end(checker);
+        let walked = checker.walk_randomly(strategy, runs, budget.seed);
+        record.tell_runs(strategy, walked);
+        if record.verdict == Verdict::Fail {
+            return;
+        }
+    }
 }

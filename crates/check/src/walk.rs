@@ -134,6 +134,9 @@ impl Checker<'_> {
         let before = self.machine.steps;
         let (mut length, mut done, mut found) = (100, 0, None);
         for run in 0..runs {
+            if self.machine.is_late() {
+                break;
+            }
             let lanes = self.machine.script.count();
             let seed = seed.wrapping_add(run.wrapping_mul(0xd134_2543_de82_ef95));
             let chance = Chance::new(strategy, seed, lanes, length);
@@ -165,6 +168,7 @@ impl Checker<'_> {
                 Verdict::Bounded
             },
             bounds,
+            exhausted: false,
             states: 0,
             ends: done,
             runs: done as u64,

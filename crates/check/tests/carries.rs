@@ -3,8 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use check::{Bounds, Options, Shape, Subject, Verdict, WriteMode, ends, with_checker};
-use fabric::{Arena, Gone, HostAtomics, Mark, Program, Seat, Slice, wait_until};
+use check::{
+    Bounds, End, Options, Shape, Subject, Timeouts, Verdict, Violation, WriteMode, ends,
+    with_checker,
+};
+use fabric::{Arena, Gone, HostAtomics, Mark, Program, Ptr, Seat, Slice, wait_until};
 
 /// Host 2 waits for a word of each of the others, and strikes off what has come.
 struct Gather {
@@ -113,4 +116,75 @@ fn nobody_is_believed_who_does_not_say_all() {
     let both = BTreeSet::from([vec![0, 1], vec![1, 0]]);
     assert_eq!(orders(Says::Nothing), both);
     assert_eq!(orders(Says::AlwaysTheSame), both);
+}
+
+/// Host 0 counts to two, unless it dies; host 1 waits for that, with patience that is over only when
+/// nobody can go on otherwise. Its wait carries nothing on but the time.
+struct Patient {
+    arena: Arena,
+    word: Ptr<u64>,
+}
+
+impl Program for Patient {
+    /// Whether the two came.
+    type Out = Result<bool, Gone>;
+
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
+        if seat.host == 0 {
+            port.write_posted(self.word, &[1]);
+            port.write_posted(self.word, &[2]);
+            return Ok(true);
+        }
+        let began = port.now();
+        wait_until(port, || {
+            port.mark(Mark::Carries(0));
+            port.observe(self.word.line());
+            let came = port.load(self.word) == 2;
+            port.mark(Mark::Carries(0));
+            (came || port.now() > began).then_some(came)
+        })
+    }
+}
+
+impl Subject for Patient {
+    fn name(&self) -> String {
+        "patient".to_owned()
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::software(2, 1, WriteMode::Synchronous)
+    }
+
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    fn survives_crashes(&self) -> bool {
+        true
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        Timeouts::Last
+    }
+
+    fn judge(&self, end: &End<'_, Self::Out>) -> Result<(), Violation> {
+        let died = end.died.iter().any(Option::is_some);
+        match end.outs[1] {
+            Some(Ok(false)) if !died => Err(Violation::wrong("it gave up on a host that lived")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A turn in which time has passed says the same as one in which it has not, and ends. Where it was
+/// learned last, on the schedule on which host 0 dies, it stood for both.
+#[test]
+fn a_turn_that_ends_by_time_stands_for_no_other() {
+    let mut arena = Arena::new();
+    let word = arena.word("word");
+    let patient = Patient { arena, word };
+    let report = with_checker(&patient, Options::default(), |it| {
+        it.check(Bounds::SATURATED)
+    });
+    assert_eq!(report.verdict, Verdict::Pass, "{:?}", report.finding);
 }

@@ -25,7 +25,7 @@ use sync::lock::{Algorithm, AnyLock, LockVisitor, Member, NotAcquired, Options};
 use sync::{Arrival, Patience};
 use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
-use crate::cast::{Cast, Done, Role, Spread};
+use crate::cast::{Cast, Done, Spread};
 use crate::crew;
 use crate::holds::{self, HOLD_WORDS, Hold};
 use crate::stay::stay;
@@ -231,30 +231,11 @@ impl<P: HostAtomics> LockVisitor for Lane<'_, '_, P> {
     type Out = Result<(), Gone>;
 
     fn visit<L: sync::lock::Lock>(mut self, lock: &L) -> Result<(), Gone> {
-        let (seat, port) = (self.worker.seat(), self.worker.port());
-        let role = self.cast.role(seat);
-        let serves = L::SERVED && role == Role::Server;
-        // While nobody acquires: what has been asked so far has been given up.
-        let desk = serves.then(|| port.aside(|port| lock.desk(port)));
-        self.worker.line_up()?;
-        let (worker, done) = (self.worker, &self.layout.done);
-        if let Some(desk) = desk {
-            return crew::serve(worker, done, lock, desk);
-        }
-        match role {
-            Role::Contender(number) => {
-                let mut me = Member::new(self.cast.lane(seat));
-                self.contend(lock, &mut me, number)?;
-                let repetition = self.worker.repetition();
-                done.say(port, number, repetition);
-                if L::TENDED && seat.leads_host() {
-                    crew::tend(worker, done, &self.cast, lock)?;
-                }
-                Ok(())
-            }
-            Role::Bystander if L::TENDED => crew::tend(worker, done, &self.cast, lock),
-            Role::Bystander | Role::Server | Role::Idle => Ok(()),
-        }
+        let (worker, done, cast) = (self.worker, &self.layout.done, self.cast);
+        crew::play(worker, done, &cast, lock, |number| {
+            let mut me = Member::new(cast.lane(worker.seat()));
+            self.contend(lock, &mut me, number)
+        })
     }
 }
 
@@ -270,11 +251,8 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
         let start = port.now();
         for _ in 0..rounds {
             let began = port.now();
-            match lock.acquire(port, me, Patience::Endless) {
-                Ok(()) => {}
-                Err(NotAcquired::Gone(gone)) => return Err(gone),
-                Err(NotAcquired::TimedOut { .. }) => unreachable!("patience is endless"),
-            }
+            let tried = lock.acquire(port, me, Patience::Endless);
+            tried.map_err(NotAcquired::gone)?;
             let acquired = port.now();
             self.inside()?;
             let releasing = port.now();

@@ -25,7 +25,7 @@ use sync::lock::{
 use sync::{Arrival, Patience};
 use workload::{Gather, Mismatch, Outcome, Series, Verified, Worker, Workload};
 
-use crate::cast::{Cast, Done, Role, Spread};
+use crate::cast::{Cast, Done, Spread};
 use crate::crew;
 use crate::lock::MAX_PROTECTED;
 use crate::stay::stay;
@@ -233,24 +233,11 @@ impl<P: HostAtomics> ReadWriteVisitor for Lane<'_, '_, P> {
     type Out = Result<(), Gone>;
 
     fn visit<L: Lock>(mut self, lock: &sync::lock::ReadWrite<L>) -> Result<(), Gone> {
-        let (worker, done) = (self.worker, &self.layout.done);
-        let (seat, port, writers) = (worker.seat(), worker.port(), lock.writers());
-        let role = self.cast.role(seat);
-        let serves = L::SERVED && role == Role::Server;
-        // While nobody acquires: what has been asked so far has been given up.
-        let desk = serves.then(|| port.aside(|port| writers.desk(port)));
-        worker.line_up()?;
-        if let Some(desk) = desk {
-            return crew::serve(worker, done, writers, desk);
-        }
-        if let Role::Contender(number) = role {
-            self.contend(lock, number)?;
-            done.say(port, number, worker.repetition());
-        }
-        if L::TENDED && seat.leads_host() {
-            crew::tend(worker, done, &self.cast, writers)?;
-        }
-        Ok(())
+        let (worker, done, cast) = (self.worker, &self.layout.done, self.cast);
+        let writers = lock.writers();
+        crew::play(worker, done, &cast, writers, |number| {
+            self.contend(lock, number)
+        })
     }
 }
 
@@ -269,12 +256,14 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
         for writes_now in params.writes(worker.seed(), worker.repetition(), number) {
             let began = port.now();
             if writes_now {
-                granted(lock.write(port, &mut me, Patience::Endless))?;
+                let tried = lock.write(port, &mut me, Patience::Endless);
+                tried.map_err(NotAcquired::gone)?;
                 writes.push(clock.span_ns(began, port.now()));
                 self.inside(true)?;
                 lock.end_write(port, &mut me)?;
             } else {
-                granted(lock.read(port, &reader, Patience::Endless))?;
+                let tried = lock.read(port, &reader, Patience::Endless);
+                tried.map_err(NotAcquired::gone)?;
                 reads.push(clock.span_ns(began, port.now()));
                 self.inside(false)?;
                 lock.end_read(port, &reader);
@@ -312,13 +301,5 @@ impl<P: HostAtomics> Lane<'_, '_, P> {
             port.post(lines.lines());
         }
         Ok(())
-    }
-}
-
-fn granted(acquired: Result<(), NotAcquired>) -> Result<(), Gone> {
-    match acquired {
-        Ok(()) => Ok(()),
-        Err(NotAcquired::Gone(gone)) => Err(gone),
-        Err(NotAcquired::TimedOut { .. }) => unreachable!("patience is endless"),
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! *Kernel.* Between hosts 0 and 1, lane 0 of each. First `rounds` messages there and back, one at
 //! a time; then `rounds` batches from host 0 to host 1, as fast as they are taken. The other lanes
-//! wait.
+//! wait. `pairs = "all"`: host n of the lower half and host n of the upper half, all pairs at once,
+//! as the multi-pair latency of the OSU micro-benchmarks has its ranks.
 //!
-//! *Sharing.* A ring each way (crate `sync`): its producer writes its slots, its consumer one line.
+//! *Sharing.* Each pair has a ring each way (crate `sync`): its producer writes its slots, its
+//! consumer one line.
 //!
 //! *Maintenance an operation.* 1 publish and 1 observe a batch, of all its lines; an operation is a
 //! message sent or received.
@@ -15,7 +17,7 @@
 //! *Verified.* Each message carries words that follow from its number alone; the receiver expects
 //! them in order, so a message that is lost, doubled, overtaken or torn is noticed.
 
-use fabric::{Arena, Gone, HostAtomics, Pod, Ticks};
+use fabric::{Arena, Gone, HostAtomics, Pod, Seat, Ticks};
 use serde::{Deserialize, Serialize};
 use sync::ring::{Consumer, MAX_BATCH_LINES, PAYLOAD_WORDS, Producer};
 use workload::{Mismatch, Outcome, Series, Verified, Worker, Workload};
@@ -25,9 +27,23 @@ use crate::verdict::Verdict;
 /// The most bytes of a batch: what one burst carries.
 const MAX_BATCH_WORDS: usize = MAX_BATCH_LINES * PAYLOAD_WORDS;
 
+/// Who exchanges messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairs {
+    /// Hosts 0 and 1.
+    #[default]
+    One,
+    /// Each host of the lower half with its like of the upper half; of an odd number the last host
+    /// waits.
+    All,
+}
+
 /// Its knobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
+    /// Who exchanges messages: `one` pair, or `all`.
+    pub pairs: Pairs,
     /// Bytes of a message, a multiple of 8.
     pub payload_bytes: u32,
     /// Messages that are sent together.
@@ -41,6 +57,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
+            pairs: Pairs::One,
             payload_bytes: 56,
             batch: 1,
             slots: 64,
@@ -58,17 +75,49 @@ impl Params {
         self.words() * self.batch as usize
     }
 
-    /// Messages that the ring from host 0 carries in a repetition; the other carries `rounds`.
+    fn pairs(&self, pod: Pod) -> u32 {
+        match self.pairs {
+            Pairs::One => 1,
+            Pairs::All => pod.hosts / 2,
+        }
+    }
+
+    /// The pair of a lane, and whether it leads; none for who waits.
+    fn part(&self, pod: Pod, seat: Seat) -> Option<(usize, Role)> {
+        let pairs = self.pairs(pod);
+        let role = if seat.host < pairs {
+            Role::Lead
+        } else {
+            Role::Follow
+        };
+        let takes_part = seat.leads_host() && seat.host < 2 * pairs;
+        takes_part.then_some(((seat.host % pairs) as usize, role))
+    }
+
+    /// Messages that the leader's ring carries in a repetition; the other carries `rounds`.
     fn carried(&self) -> u64 {
         u64::from(self.rounds) * (1 + u64::from(self.batch))
     }
 }
 
+/// What a host of a pair does.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Lead,
+    Follow,
+}
+
+/// The rings of one pair.
+#[derive(Debug)]
+struct Both {
+    there: sync::ring::Ring,
+    back: sync::ring::Ring,
+}
+
 /// Where its words lie.
 #[derive(Debug)]
 pub struct Layout {
-    there: sync::ring::Ring,
-    back: sync::ring::Ring,
+    pairs: Vec<Both>,
     verdict: Verdict,
 }
 
@@ -82,11 +131,15 @@ impl Workload for Ring {
     type Params = Params;
     type Layout = Layout;
 
-    fn layout(arena: &mut Arena, _: Pod, params: &Params) -> Layout {
-        let (slots, words) = (params.slots, params.words());
+    fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
+        let mut ring =
+            |name: &str| sync::ring::Ring::lay_out(arena, name, 1, params.slots, params.words());
+        let both = |pair| Both {
+            there: ring(&format!("ring.there{pair}")),
+            back: ring(&format!("ring.back{pair}")),
+        };
         Layout {
-            there: sync::ring::Ring::lay_out(arena, "ring.there", 1, slots, words),
-            back: sync::ring::Ring::lay_out(arena, "ring.back", 1, slots, words),
+            pairs: (0..params.pairs(pod)).map(both).collect(),
             verdict: Verdict::lay_out(arena, "ring.wrong"),
         }
     }
@@ -124,29 +177,31 @@ impl Workload for Ring {
             repetition * params.carried(),
             repetition * u64::from(params.rounds),
         );
-        match (seat.host, seat.lane) {
-            (0, 0) => {
-                let producer = Producer::new(&layout.there, there);
-                let consumer = Consumer::new(&layout.back, 0, back);
+        let Some((pair, role)) = params.part(worker.pod(), seat) else {
+            return Ok(Outcome::default());
+        };
+        let rings = &layout.pairs[pair];
+        match role {
+            Role::Lead => {
+                let producer = Producer::new(&rings.there, there);
+                let consumer = Consumer::new(&rings.back, 0, back);
                 End::new(port, params, [there, back]).lead(producer, consumer, layout)
             }
-            (1, 0) => {
-                let consumer = Consumer::new(&layout.there, 0, there);
-                let producer = Producer::new(&layout.back, back);
+            Role::Follow => {
+                let consumer = Consumer::new(&rings.there, 0, there);
+                let producer = Producer::new(&rings.back, back);
                 End::new(port, params, [back, there]).follow(producer, consumer, layout)
             }
-            _ => Ok(Outcome::default()),
         }
     }
 
     fn verify<P: HostAtomics>(
         worker: &Worker<'_, P>,
         layout: &Layout,
-        _: &Params,
+        params: &Params,
         repetitions: u32,
     ) -> Result<Verified, Mismatch> {
-        let seat = worker.seat();
-        if !seat.leads_host() || seat.host > 1 {
+        if params.part(worker.pod(), worker.seat()).is_none() {
             return Ok(Verified::Nothing);
         }
         let what = "messages that were not the next, or not whole";

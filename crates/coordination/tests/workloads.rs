@@ -334,10 +334,25 @@ fn rings_carry_messages_of_any_size_in_batches() {
             batch,
             slots,
             rounds: 10,
+            ..ring::Params::default()
         };
         let samples = trial::<Ring>("sc26-four-host", 3, 1, &params);
         assert_eq!(samples.of("message_ns").len() as u32, 10 * REPETITIONS);
         assert_eq!(samples.of("throughput_per_s").len() as u32, REPETITIONS);
+    }
+}
+
+#[test]
+fn all_pairs_exchange_messages_at_once_and_an_odd_host_waits() {
+    let params = ring::Params {
+        pairs: ring::Pairs::All,
+        rounds: 10,
+        ..ring::Params::default()
+    };
+    for (hosts, pairs) in [(2, 1), (4, 2), (5, 2)] {
+        let samples = trial::<Ring>("sc26-four-host", hosts, 1, &params);
+        let messages = samples.of("message_ns").len() as u32;
+        assert_eq!(messages, pairs * 10 * REPETITIONS, "{hosts} hosts");
     }
 }
 

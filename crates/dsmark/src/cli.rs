@@ -49,7 +49,8 @@ pub(crate) enum Command {
     /// Try everything that the memory may do to a lock, a barrier, a mailbox: which flush is
     /// missing, which is wasted
     #[command(
-        after_help = "Example:\n  dsmark check\n  dsmark check lock mailbox --json\n\n\
+        after_help = "Example:\n  dsmark check\n  dsmark check lock mailbox --json\n  \
+        dsmark check lock/bakery --seconds 600\n\n\
         Without names: every primitive. `litmus` and `zoo` only where they are named: the zoo's \
         programs are wrong on purpose. Exit status 1 if anything is found."
     )]
@@ -221,11 +222,29 @@ pub(crate) struct Layout {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Names, or beginnings of names: `lock`, `bakery`, `litmus/sb`, `zoo`
+    /// Names, or beginnings of names: `lock`, `bakery`, `litmus/sb`, `zoo`, `lock/*-4-hosts`
     pub(crate) names: Vec<String>,
-    /// States that one search visits at most
-    #[arg(long, value_name = "N", default_value_t = 300_000)]
-    pub(crate) budget: usize,
+    /// Whole names only, not all that begin so; an asterisk still stands for anything
+    #[arg(long, requires = "names")]
+    pub(crate) exact: bool,
+    /// States that one search visits at most; 0 for runs by chance only [default: 300000; 20000000
+    /// with --seconds]
+    #[arg(long, value_name = "N")]
+    pub(crate) budget: Option<usize>,
+    /// Evictions, fetches and crashes of one run at most: one search within these bounds, instead
+    /// of one without and then one within the program's own
+    #[arg(long, value_name = "N")]
+    pub(crate) environment: Option<u32>,
+    /// Times that a lane is left at most although it could go on; likewise
+    #[arg(long, value_name = "N")]
+    pub(crate) preemptions: Option<u32>,
+    /// Runs by chance in each of three ways (PCT, swarm, random), behind a search that did not
+    /// visit everything [default: one for each 1500 states]
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<u64>,
+    /// Time for each program, its twins included; how far that goes depends on the machine
+    #[arg(long, value_name = "S")]
+    pub(crate) seconds: Option<f64>,
     /// Where random runs start from; they follow where the states are too many
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -235,6 +254,9 @@ pub(crate) struct Check {
     /// One JSON object a program, one a line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Rows of a Markdown table, a program each, as docs/CHECKED.md has them
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) table: bool,
 }
 
 #[derive(Debug, Args)]
@@ -364,6 +386,25 @@ pub(crate) enum Tier {
         dsmark verify results/tier-claims"
     )]
     Claims {
+        #[command(flatten)]
+        tiered: Tiered,
+    },
+    /// What each constant does to a difference between two policies: 25 % less, and 25 % more of it
+    #[command(
+        after_help = "Example:\n  dsmark tier sensitivity --policy memtis-paper+no-split \\\n    \
+        --constant walk_ns,nvm.load_ns --workload silo-paper --ratio 1:8 --seeds 3"
+    )]
+    Sensitivity {
+        /// The variant of Memtis that is compared
+        #[arg(long, value_name = "NAME", default_value = "memtis-paper+no-split")]
+        policy: String,
+        /// The variant that it is compared with
+        #[arg(long, value_name = "NAME", default_value = "memtis-paper")]
+        from: String,
+        /// Constants, as KEY or SECTION.KEY, separated by commas; all that `tier list` has of this
+        /// capacity tier if left out
+        #[arg(long, value_name = "KEY", value_delimiter = ',')]
+        constant: Vec<String>,
         #[command(flatten)]
         tiered: Tiered,
     },

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::job::collects;
 
 /// Name and text of every plan that ships.
-pub(crate) const SHIPPED: [(&str, &str); 7] = [
+pub(crate) const SHIPPED: [(&str, &str); 10] = [
     ("default", include_str!("../../../plans/default.toml")),
     ("claims", include_str!("../../../plans/claims.toml")),
     ("sync", include_str!("../../../plans/sync.toml")),
@@ -23,6 +23,12 @@ pub(crate) const SHIPPED: [(&str, &str); 7] = [
     ("sharing", include_str!("../../../plans/sharing.toml")),
     ("graph", include_str!("../../../plans/graph.toml")),
     ("hosts", include_str!("../../../plans/hosts.toml")),
+    ("table", include_str!("../../../plans/table.toml")),
+    (
+        "table-large",
+        include_str!("../../../plans/table-large.toml"),
+    ),
+    ("load", include_str!("../../../plans/load.toml")),
 ];
 
 /// Reads a plan by name or path.
@@ -89,15 +95,20 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
     plan.seed = place.seed.unwrap_or(plan.seed);
     if place.smoke {
         for trial in &mut plan.trials {
-            trial.limits = Limits {
-                warmup: 1,
-                min_reps: 1,
-                max_reps: 2,
-                ..trial.limits
-            };
+            trial.limits = few(trial.limits);
         }
     }
     plan.check("the command line")
+}
+
+/// As few repetitions as show that a trial works; never more than the plan has.
+fn few(limits: Limits) -> Limits {
+    Limits {
+        warmup: limits.warmup.min(1),
+        min_reps: 1,
+        max_reps: limits.max_reps.min(2),
+        ..limits
+    }
 }
 
 /// `key=value` pairs; values are JSON where they parse as JSON, otherwise words; commas make lists.
@@ -144,6 +155,19 @@ mod tests {
                     .as_deref(),
                 Some(name)
             );
+        }
+    }
+
+    #[test]
+    fn a_smoke_run_repeats_nothing_more_than_its_plan() {
+        for (name, text) in SHIPPED {
+            let plan = Plan::parse(text, name).expect("it ships");
+            for trial in plan.trials {
+                let few = few(trial.limits);
+                assert!(few.warmup <= trial.limits.warmup, "{name}");
+                assert!(few.max_reps <= trial.limits.max_reps, "{name}");
+                assert!(few.warmup <= 1 && few.min_reps <= few.max_reps && few.max_reps <= 2);
+            }
         }
     }
 

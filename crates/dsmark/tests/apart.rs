@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use common::{Bench, Said, finish, tmpfs_file, wait_for};
+use common::{Bench, ENDLESS, Said, finish, tmpfs_file, wait_for};
 use record::Results;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -27,23 +27,6 @@ const MEASURE: [&str; 8] = [
     "rounds=20",
     "--json",
 ];
-
-/// A first trial that is soon over, and a second that never ends by itself.
-const ENDLESS: &str = r#"
-name = "endless"
-warmup = 0
-deadline_seconds = 1e6
-[[trial]]
-workload = "visibility"
-params = { rounds = 10 }
-max_reps = 3
-[[trial]]
-workload = "visibility"
-params = { rounds = 100 }
-max_reps = 4294967295
-max_seconds = 1e6
-target = 0.0
-"#;
 
 /// Commands of several hosts on one region.
 struct Pod {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::{Bench, Said, finish, tmpfs_file, wait_for};
+use common::{Bench, ENDLESS, Said, finish, tmpfs_file, wait_for};
 use record::Results;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
@@ -27,24 +27,6 @@ max_reps = 4
 [[trial]]
 workload = "visibility"
 params = { publish = ["clflush", "clflushopt"], lines = [1, 4], rounds = 100 }
-"#;
-
-/// A first trial that is soon over, and a second that never ends by itself.
-const ENDLESS: &str = r#"
-name = "endless"
-hosts = 4
-warmup = 0
-deadline_seconds = 1e6
-[[trial]]
-workload = "visibility"
-params = { rounds = 10 }
-max_reps = 3
-[[trial]]
-workload = "visibility"
-params = { rounds = 100 }
-max_reps = 4294967295
-max_seconds = 1e6
-target = 0.0
 "#;
 
 /// How much longer a run takes on a region that a struck run left: launcher and host 0 watch it.
@@ -240,7 +222,7 @@ fn a_host_dies_at_any_time() {
 
 /// Starts the endless plan and waits until its first trial is on disk.
 fn start_endless(bench: &Bench) -> Child {
-    let launcher = start(bench, ENDLESS, &[]);
+    let launcher = start(bench, ENDLESS, &["--hosts", "4"]);
     let trials = bench.path("out/trials.ndjson");
     wait_for("the first trial", || {
         let bytes = fs::metadata(&trials).ok()?.len();

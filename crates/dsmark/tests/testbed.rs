@@ -10,25 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::{Bench, Said, finish, is_root, wait_for};
+use common::{Bench, ENDLESS, Said, finish, is_root, wait_for};
 use record::Results;
-
-/// A first trial that is soon over, and a second that never ends by itself.
-const ENDLESS: &str = r#"
-name = "endless"
-warmup = 0
-deadline_seconds = 1e6
-[[trial]]
-workload = "visibility"
-params = { rounds = 10 }
-max_reps = 3
-[[trial]]
-workload = "visibility"
-params = { rounds = 100 }
-max_reps = 4294967295
-max_seconds = 1e6
-target = 0.0
-"#;
 
 /// A plan of two short trials, on every workload that is soon over.
 const SHORT: &str = r#"

@@ -113,6 +113,63 @@ fn what_cannot_be_meant_is_refused_before_anything_runs() {
     );
 }
 
+const DECIDED: [&str; 6] = [
+    "tier",
+    "sensitivity",
+    "--workload",
+    "gups-hot",
+    "--scale",
+    "131072:128",
+];
+
+#[test]
+fn sensitivity_changes_one_constant_at_a_time() {
+    let bench = Bench::new();
+    let mut args = DECIDED.to_vec();
+    args.extend(["--constant", "load_ns,nvm.load_ns,ring_high", "--json"]);
+    let said = bench.run(&args);
+    said.expect(0, &[]);
+    let rows = said.rows();
+    // As it ships, then the loads of both tiers and the ring's threshold, less and more.
+    assert_eq!(rows.len(), 7 * 3);
+    let of = |constant: &str, factor: f64| {
+        let row = rows
+            .iter()
+            .find(|row| row["params"]["constant"] == constant && row["params"]["factor"] == factor);
+        row.expect("a row")["p50"].as_f64()
+    };
+    let shipped = of("as it ships", 1.0);
+    assert!(shipped.is_some());
+    assert_ne!(of("nvm.load_ns", 1.25), shipped);
+    // Every ring is emptied each time, so that no threshold matters.
+    assert_eq!(of("memtis.ring_high", 0.75), shipped);
+    args.pop();
+    let text = bench.run(&args);
+    text.expect(0, &[]);
+    for needle in ["relative_time", "nvm.load_ns", "-25 %:"] {
+        assert!(text.out.contains(needle), "{text:?}");
+    }
+    let wrong = [&DECIDED[..], &["--constant", "lod_ns"]].concat();
+    bench
+        .run(&wrong)
+        .expect(2, &["no constant \"lod_ns\"", "did you mean `load_ns`?"]);
+    let bound = [&DECIDED[..], &["--from", "first-touch"]].concat();
+    bench
+        .run(&bound)
+        .expect(2, &["first-touch", "no variant of Memtis"]);
+}
+
+#[test]
+fn claims_have_workloads_and_ratios_of_their_own() {
+    let bench = Bench::new();
+    for other in [["--workload", "btree"], ["--ratio", "1:4"]] {
+        let args = [&["tier", "claims"], &other[..]].concat();
+        bench
+            .run(&args)
+            .expect(2, &["leave --workload and --ratio out"]);
+    }
+}
+
 /// All 29 variants, three seeds: long enough to be cut.
 const LONG: [&str; 8] = [
     "tier",

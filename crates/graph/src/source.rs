@@ -110,6 +110,7 @@ fn generator(model: Model, scale: u32, seed: u64) -> Generator {
 
 fn generate(model: Model, scale: u32, how: &Load) -> Result<Csr, GraphError> {
     let generator = generator(model, scale, how.seed);
+    generator.check()?;
     let vertices = generator.vertices() as usize;
     let rows = how.share.map_or(0..vertices, |share| share.rows(vertices));
     generator.generate_rows(how.directed, &rows, how.threads, &how.progress)

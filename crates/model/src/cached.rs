@@ -36,8 +36,10 @@ impl CachedLine {
 
     /// CLFLUSH, CLFLUSHOPT, or an eviction: as a write-back, and the copy is gone.
     #[inline(always)]
-    pub fn flush(mut self) -> Option<Content> {
-        self.write_back()
+    pub fn flush(copy: &mut Option<Self>) -> Option<Content> {
+        let dirty = copy.as_mut().and_then(Self::write_back);
+        *copy = None;
+        dirty
     }
 }
 
@@ -52,6 +54,8 @@ mod tests {
         line.store(Access::word(8, 8), 6);
         let out = line.write_back().expect("it is dirty");
         assert_eq!(out.words()[..3], [5, 6, 5]);
-        assert_eq!(line.flush(), None);
+        let mut copy = Some(line);
+        assert_eq!(CachedLine::flush(&mut copy), None);
+        assert_eq!(copy, None);
     }
 }

@@ -68,6 +68,11 @@ pub struct Access {
     bytes: u8,
 }
 
+/// Where an aligned word lies in a line, and how wide it is: of an [`Access`] all but the line, in
+/// one byte, for who keeps many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u8);
+
 impl Hash for Access {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -100,6 +105,22 @@ impl Access {
     #[inline(always)]
     pub fn line(self) -> Line {
         Line(self.offset / LINE_BYTES)
+    }
+
+    /// Where in its line it lies.
+    #[inline(always)]
+    pub fn place(self) -> Place {
+        let offset = (self.offset % LINE_BYTES) as u8;
+        Place((offset << 2) | self.bytes.trailing_zeros() as u8)
+    }
+
+    /// The word of `line` at `place`.
+    #[inline(always)]
+    pub fn of_line(line: Line, place: Place) -> Self {
+        Self {
+            offset: line.0 * LINE_BYTES + u64::from(place.0 >> 2),
+            bytes: 1 << (place.0 & 3),
+        }
     }
 
     /// Byte offset in the region.
@@ -153,6 +174,14 @@ mod tests {
         assert_eq!(content.words()[1], 0);
         content.merge(&from, u64::MAX);
         assert_eq!(content, from);
+    }
+
+    #[test]
+    fn line_and_place_are_the_access() {
+        for (offset, bytes) in [(0, 1), (63, 1), (64 + 62, 2), (192 + 20, 4), (1 << 40, 8)] {
+            let access = Access::word(offset, bytes);
+            assert_eq!(Access::of_line(access.line(), access.place()), access);
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub mod step;
 pub use cached::CachedLine;
 pub use cells::Tag;
 pub use choose::{Choice, Chooser, Likely, Scripted};
-pub use content::{Access, Content};
+pub use content::{Access, Content, Place};
 pub use memory::{Clobber, Memory};
 pub use order::{Buffered, ordered};
 pub use shape::{Shape, WriteMode};

@@ -2,24 +2,25 @@
 
 use crate::timing::Time;
 
-/// When each lane goes on: a heap, whose top is the lane whose turn it is.
+/// When each lane goes on: a tournament, whose winner is the lane whose turn it is.
 ///
-/// A lane gives way at its own turn only, so that nothing is ever taken out of the middle; and the
-/// top's earliest rival is one of the two below it.
+/// The earlier of two wins a game. A lane gives way at its own turn only, so that who plays again
+/// is always who has won every game, and meets whom it beat; and its earliest rival is one of
+/// those. The lanes of a host play among themselves before they play those of others. A turn plays
+/// one game a round, always as many: a heap would stop early, where the processor cannot guess.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
-    /// The children of entry n are entries 2 n + 1 and 2 n + 2. Behind the lanes there are as many
-    /// entries again that are later than any lane, so that all have children.
-    heap: Vec<Entry>,
-    /// The same by lane, so that those of one host are side by side; none for the lane whose turn
-    /// it is.
-    by_lane: Vec<Entry>,
+    /// Who lost each game: game n is between who has won games 2 n and 2 n + 1, or, in the last
+    /// half, between two lanes. "Game 0" is lost by who has won all.
+    losers: Box<[Entry]>,
     lanes: usize,
-    /// Bits of an entry that name the lane.
+    /// Bits of an entry that name the lane within its host: rounds that a host plays by itself.
     lane_bits: u32,
+    /// Bits of an entry that name host and lane: rounds altogether.
+    seat_bits: u32,
 }
 
-/// A time, and below it the lane: of two lanes at one time the lower goes first.
+/// A time, and below it the host and the lane: of two lanes at one time the lower goes first.
 type Entry = u64;
 
 /// Later than any lane.
@@ -42,86 +43,101 @@ pub(crate) struct Next {
 impl Agenda {
     /// Every lane at time 0.
     pub(crate) fn new(hosts: usize, lanes: usize) -> Self {
-        let all = hosts * lanes;
-        let entries = 0..all as Entry;
-        let mut heap: Vec<Entry> = entries.clone().collect();
-        heap.resize(2 * all + 1, NONE);
+        let lane_bits = lanes.next_power_of_two().ilog2();
+        let seat_bits = lane_bits + hosts.next_power_of_two().ilog2();
+        let all = 1 << seat_bits;
+        let mut winners = vec![NONE; 2 * all];
+        for host in 0..hosts {
+            for lane in 0..lanes {
+                let seat = (host << lane_bits) | lane;
+                winners[all + seat] = seat as Entry;
+            }
+        }
+        let mut losers = vec![NONE; all];
+        for game in (1..all).rev() {
+            let (left, right) = (winners[2 * game], winners[2 * game + 1]);
+            (winners[game], losers[game]) = (left.min(right), left.max(right));
+        }
+        losers[0] = winners[1];
         Self {
-            heap,
-            by_lane: entries.collect(),
+            losers: losers.into(),
             lanes,
-            lane_bits: all.next_power_of_two().ilog2(),
+            lane_bits,
+            seat_bits,
         }
     }
 
     /// The lane whose turn it is goes on at `time`.
     #[inline]
     pub(crate) fn put_off(&mut self, time: Time) {
-        let lane = self.lane_of(self.heap[0]);
-        let moved = if time == NEVER {
+        let seat = self.seat_of(self.losers[0]);
+        let mut winner = if time == NEVER {
             NONE
         } else {
             // With 4,096 lanes that is an hour and a quarter of simulated time.
             assert!(
-                time < NONE >> self.lane_bits,
+                time < NONE >> self.seat_bits,
                 "a run is too long: {time} ps"
             );
-            (time << self.lane_bits) | lane as Entry
+            (time << self.seat_bits) | seat as Entry
         };
-        self.by_lane[lane] = moved;
-        let mut hole = 0;
-        while let Some(&[left, right]) = self.heap[2 * hole + 1..].first_chunk()
-            && left.min(right) < moved
-        {
-            self.heap[hole] = left.min(right);
-            hole = 2 * hole + 1 + usize::from(right < left);
+        let mut game = self.first_game(seat);
+        while game > 0 {
+            let loser = &mut self.losers[game];
+            (winner, *loser) = (winner.min(*loser), winner.max(*loser));
+            game /= 2;
         }
-        self.heap[hole] = moved;
+        self.losers[0] = winner;
     }
 
     /// The earliest lane, the lowest of several; none if all have ended. It has the turn until it
     /// is put off.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Next> {
-        let top = self.heap[0];
-        if top == NONE {
+    pub(crate) fn next(&self) -> Option<Next> {
+        let first = self.losers[0];
+        if first == NONE {
             return None;
         }
-        let lane = self.lane_of(top);
-        self.by_lane[lane] = NONE;
+        let seat = self.seat_of(first);
+        let mut game = self.first_game(seat);
+        let mut rival = NONE;
+        for _ in 0..self.lane_bits {
+            rival = rival.min(self.losers[game]);
+            game /= 2;
+        }
+        let in_host = rival;
+        while game > 0 {
+            rival = rival.min(self.losers[game]);
+            game /= 2;
+        }
+        let (host, lane) = (seat >> self.lane_bits, seat & ((1 << self.lane_bits) - 1));
         Some(Next {
-            lane,
-            time: top >> self.lane_bits,
-            host: self.limit(lane, self.earliest_in_host(lane)),
-            pod: self.limit(lane, self.heap[1].min(self.heap[2])),
+            lane: host * self.lanes + lane,
+            time: first >> self.seat_bits,
+            host: self.limit(seat, in_host),
+            pod: self.limit(seat, rival),
         })
     }
 
     #[inline(always)]
-    fn lane_of(&self, entry: Entry) -> usize {
-        (entry & ((1 << self.lane_bits) - 1)) as usize
+    fn first_game(&self, seat: usize) -> usize {
+        ((1 << self.seat_bits) | seat) / 2
     }
 
-    /// The earliest of the lane's host but for the lane whose turn it is.
     #[inline(always)]
-    fn earliest_in_host(&self, lane: usize) -> Entry {
-        if self.lanes == 1 {
-            return NONE;
-        }
-        let first = lane / self.lanes * self.lanes;
-        let host = &self.by_lane[first..first + self.lanes];
-        host.iter()
-            .fold(NONE, |earliest, &entry| earliest.min(entry))
+    fn seat_of(&self, entry: Entry) -> usize {
+        (entry & ((1 << self.seat_bits) - 1)) as usize
     }
 
     /// Before which a lane goes first against a rival: a higher one at the same time leaves room
     /// for it.
     #[inline(always)]
-    fn limit(&self, lane: usize, rival: Entry) -> Time {
+    fn limit(&self, seat: usize, rival: Entry) -> Time {
         if rival == NONE {
             return NEVER;
         }
-        (rival >> self.lane_bits) + Time::from(lane < self.lane_of(rival))
+        // A higher seat carries into the time.
+        (rival + ((1 << self.seat_bits) - 1 - seat as Entry)) >> self.seat_bits
     }
 }
 

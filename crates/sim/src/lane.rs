@@ -10,20 +10,31 @@ use crate::tags::Tags;
 use crate::timing::{Time, Timing};
 
 /// A fixed number of slots for things in flight, reused in the order in which they were taken.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Window {
-    until: Box<[Time]>,
-    next: usize,
     /// When all of them are free.
     free: Time,
+    next: usize,
+    /// The first slot, at hand: mostly no other is in use.
+    first: Time,
+    others: Box<[Time]>,
 }
 
 impl Window {
     fn new(slots: usize) -> Self {
         Self {
-            until: vec![0; slots].into(),
-            next: 0,
             free: 0,
+            next: 0,
+            first: 0,
+            others: vec![0; slots - 1].into(),
+        }
+    }
+
+    #[inline(always)]
+    fn slot(&mut self) -> &mut Time {
+        match self.next.checked_sub(1) {
+            None => &mut self.first,
+            Some(other) => &mut self.others[other],
         }
     }
 
@@ -32,9 +43,9 @@ impl Window {
     #[inline(always)]
     pub(crate) fn admit(&mut self, at: Time) -> Time {
         if self.free > at {
-            return at.max(self.until[self.next]);
+            return at.max(*self.slot());
         }
-        // None is in use, so any may be the next: the first one is still in this machine's cache.
+        // None is in use, so any may be the next.
         self.next = 0;
         at
     }
@@ -42,12 +53,13 @@ impl Window {
     /// Takes the slot until `until`.
     #[inline(always)]
     pub(crate) fn occupy(&mut self, until: Time) {
-        self.until[self.next] = until;
+        *self.slot() = until;
         self.free = self.free.max(until);
-        self.next += 1;
-        if self.next == self.until.len() {
-            self.next = 0;
-        }
+        self.next = if self.next == self.others.len() {
+            0
+        } else {
+            self.next + 1
+        };
     }
 }
 
@@ -80,19 +92,20 @@ const LONGEST_BATCH: usize = 64;
 
 /// Lines that this lane flushed clean: the addresses of their loads were known before the fence, so
 /// those loads overlap.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
+#[repr(C, align(64))] // in few cache lines, as a lane
 pub(crate) struct Batch {
-    /// Those before the last fence, then those since.
-    lines: [u32; 2 * LONGEST_BATCH],
     fenced: u8,
     flushed: u8,
+    /// Those before the last fence, then those since.
+    lines: [u32; 2 * LONGEST_BATCH],
 }
 
 impl Batch {
     const EMPTY: Self = Self {
-        lines: [0; 2 * LONGEST_BATCH],
         fenced: 0,
         flushed: 0,
+        lines: [0; 2 * LONGEST_BATCH],
     };
 
     #[inline(always)]
@@ -123,7 +136,11 @@ impl Batch {
 /// `clock` is when its next instruction issues. It may lag behind `floor`, the time up to which the
 /// rest of the pod has been simulated when this lane last synchronized: a load that nothing waits
 /// for yet has been looked up at the device, while the lane goes on at the time of its issue.
+///
+/// Laid out by cache lines of this machine: with hundreds of lanes each turn finds its lane gone
+/// from the nearest caches, and what most turns need is fetched line by line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Lane {
     pub id: usize,
     pub host: usize,
@@ -133,38 +150,44 @@ pub(crate) struct Lane {
     pub floor: Time,
     /// While it is suspended: before which it takes no line from another lane of its host.
     pub takes_from: Time,
-    /// When its loads so far have their values.
-    pub ready: Done,
-    /// When the loads that the program may have branched on have theirs.
+    /// When the loads that the program may have branched on have their values.
     pub decided: Time,
-    /// When its stores so far are in the host's cache.
-    pub stored: Done,
     /// When its flushes of clean lines are done.
     pub flushed: Time,
+    // Second line.
+    /// When its loads so far have their values.
+    pub ready: Done,
+    /// When its stores so far are in the host's cache.
+    pub stored: Done,
     /// When its writes so far are known to be at the device.
     pub written: Done,
-    /// When the latest flush, and the latest write around the cache, is done: bursts are spaced.
+    /// When the latest flush is done: bursts are spaced.
     pub last_flush: Time,
-    pub last_nt: Time,
     /// When the last of its writes that a fence waits for arrives at the device.
     pub last_arrival: Time,
-    /// The same by device, where fences keep order and do not wait; empty elsewhere.
-    pub posted_arrivals: Box<[Time]>,
+    // Third line.
+    pub misses: Window,
+    pub combining: Vec<Combining>,
+    // Fourth line.
+    pub stores: Window,
     /// Writes sent, to tell those of one moment apart.
     pub sent: u64,
-    pub misses: Window,
-    pub stores: Window,
+    /// As `last_arrival` by device, where fences keep order and do not wait; empty elsewhere.
+    pub posted_arrivals: Box<[Time]>,
+    // These begin lines of their own.
+    pub ops: Ops,
     pub l1: Tags,
     pub l2: Tags,
     pub streams: Streams,
     pub batch: Batch,
-    pub combining: Vec<Combining>,
+    // Seldom used.
+    /// When the latest write around the cache is done: bursts are spaced.
+    pub last_nt: Time,
     /// Versions of host-shared lines that it holds, by line modulo their number.
     pub host_lines: [(u32, u32); 16],
     pub random: SplitMix64,
     pub private_end: u32,
     pub pauses: u64,
-    pub ops: Ops,
 }
 
 impl Lane {

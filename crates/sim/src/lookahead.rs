@@ -109,11 +109,20 @@ impl World {
             return false;
         }
         let own = self.hosts[host].own.get(line);
-        match own.map(|own| own.owner).filter(|&owner| owner != SHARED) {
-            Some(owner) => owner != id as u32,
-            None => self
-                .lanes_of(host)
-                .any(|other| other != id && self.lanes[other].l1.holds(line)),
+        if let Some(owner) = own.map(|own| own.owner).filter(|&owner| owner != SHARED) {
+            return owner != id as u32;
         }
+        let residents = self.hosts[host].residents.at_most(line);
+        residents > 0
+            && residents > u32::from(self.me.l1.holds(line))
+            && self.in_another_first_level(line)
+    }
+
+    #[inline(never)]
+    fn in_another_first_level(&self, line: u32) -> bool {
+        let others = self.lanes_of(self.me.host).filter(|&id| id != self.me.id);
+        others
+            .map(|id| &self.lanes[id])
+            .any(|lane| lane.l1.holds(line))
     }
 }

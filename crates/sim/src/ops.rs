@@ -5,8 +5,8 @@
 //! are simulated in their order, each at its turn. So a program is resumed once for each value that
 //! it waits for, not once for each step of each operation.
 
-use fabric::{Fence, Flush};
-use model::Access;
+use fabric::{Fence, Flush, Line};
+use model::{Access, Place};
 
 use crate::lane::Done;
 use crate::read::{Begun, Use};
@@ -17,9 +17,9 @@ use crate::write::Owning;
 /// What a lane asks for. Lines have been checked to be in the region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    Load(Access, Use),
-    Store(Access, u64),
-    StoreNt(Access, u64),
+    Load(u32, Place, Use),
+    Store(u32, Place, u64),
+    StoreNt(u32, Place, u64),
     /// Of the words in [`Ops::words`].
     StoreLine(u32),
     Writeback(u32),
@@ -61,15 +61,16 @@ const AHEAD: usize = 16;
 
 /// A lane's operations under way.
 #[derive(Debug)]
+#[repr(C, align(64))] // in few cache lines, as a lane
 pub(crate) struct Ops {
-    queue: [Op; AHEAD],
-    first: u32,
-    len: u32,
     /// Where the first one goes on, and the time that it waited for.
-    stage: Stage,
     at: Time,
+    stage: Stage,
+    first: u8,
+    len: u8,
     /// What the last load brought.
     pub value: u64,
+    queue: [Op; AHEAD],
     pub owned: Done,
     pub words: [u64; 8],
 }
@@ -77,12 +78,12 @@ pub(crate) struct Ops {
 impl Ops {
     pub(crate) fn new() -> Self {
         Self {
-            queue: [Op::Turn; AHEAD],
+            at: 0,
+            stage: Stage::Queued,
             first: 0,
             len: 0,
-            stage: Stage::Queued,
-            at: 0,
             value: 0,
+            queue: [Op::Turn; AHEAD],
             owned: Done::default(),
             words: [0; 8],
         }
@@ -133,6 +134,11 @@ impl Ops {
     }
 }
 
+#[inline(always)]
+fn word(line: u32, place: Place) -> Access {
+    Access::of_line(Line(u64::from(line)), place)
+}
+
 impl World {
     /// A lane's program issues an operation; whether it is done now. The queue is not full.
     #[inline(always)]
@@ -166,8 +172,8 @@ impl World {
     fn advance(&mut self) -> bool {
         let stage = self.me.ops.stage;
         match *self.me.ops.first() {
-            Op::Load(at, how) => self.advance_load(at, how, stage),
-            Op::Store(at, bits) => self.advance_store(at, bits, stage),
+            Op::Load(line, place, how) => self.advance_load(word(line, place), how, stage),
+            Op::Store(line, place, bits) => self.advance_store(word(line, place), bits, stage),
             Op::Flush(line, how) => self.may_change(line, stage) && self.flush(line, how),
             Op::Fence(fence) => self.advance_fence(fence, stage),
             _ => self.advance_other(stage),
@@ -178,8 +184,8 @@ impl World {
     fn advance_other(&mut self, stage: Stage) -> bool {
         match *self.me.ops.first() {
             Op::Writeback(line) => self.may_change(line, stage) && self.writeback(line),
-            Op::StoreNt(at, bits) => {
-                self.may_change(at.line().0 as u32, stage) && self.store_nt(at, bits)
+            Op::StoreNt(line, place, bits) => {
+                self.may_change(line, stage) && self.store_nt(word(line, place), bits)
             }
             Op::StoreLine(line) => self.may_change(line, stage) && self.store_line(line),
             Op::Work(cycles) => {

@@ -68,20 +68,24 @@ impl OwnLines {
         Some(&mut self.slots[slot])
     }
 
-    /// Puts a line in, with nothing on its way; it takes the place of what was there.
+    /// Puts a line in, without a copy and with nothing on its way; it takes the place of what was
+    /// there.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        line: u32,
-        cached: Option<CachedLine>,
-        owner: u32,
-    ) -> &mut OwnLine {
+    pub(crate) fn insert(&mut self, line: u32, owner: u32) -> &mut OwnLine {
         let slot = self.slot_for(line);
         let own = &mut self.slots[slot];
-        own.cached = cached;
+        own.cached = None;
         own.owner = owner;
         own.pending = 0;
         own.pending_until = 0;
+        own
+    }
+
+    /// The same with a clean copy.
+    #[inline(always)]
+    pub(crate) fn insert_copy(&mut self, line: u32, content: &Content, owner: u32) -> &mut OwnLine {
+        let own = self.insert(line, owner);
+        own.cached = Some(CachedLine::fetched(*content));
         own
     }
 
@@ -129,7 +133,7 @@ mod tests {
             let (mut own, mut map) = (OwnLines::default(), BTreeMap::new());
             for (index, (line, put)) in steps.into_iter().enumerate() {
                 if put {
-                    own.insert(line, None, index as u32);
+                    own.insert(line, index as u32);
                     map.insert(line, index as u32);
                 } else {
                     own.remove(line);

@@ -162,9 +162,8 @@ impl World {
         }
         let done = self.fetch(line, arrival);
         let bits = self.copy(host, line).map(|content| content.get(at));
+        self.fill_private_levels(line);
         let lane = &mut self.me;
-        lane.l1.insert(line);
-        lane.l2.insert(line);
         lane.streams.access(line, lane.clock);
         lane.misses.occupy(done.at);
         lane.ready.later(done);
@@ -319,8 +318,7 @@ impl World {
         let own = if holders.own & (1 << host) == 0 {
             holders.own |= 1 << host;
             holders.mirror &= !(1 << host);
-            let fetched = CachedLine::fetched(*page.content(line));
-            lines.insert(line, Some(fetched), owner)
+            lines.insert_copy(line, page.content(line), owner)
         } else {
             let own = lines.get_mut(line);
             own.expect("a host with the own bit has bytes of the line")

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
@@ -18,6 +19,10 @@ use crate::world::World;
 
 /// Bytes of a lane's stack: workloads keep messages of tens of kilobytes there.
 const STACK_BYTES: usize = 256 * 1024;
+
+/// Where lanes begin in their stacks: so many places, so far apart, make a page.
+const STACK_COLOURS: usize = 16;
+const STACK_STEP_BYTES: usize = 208;
 
 /// Simulated milliseconds without any change that a waiting lane could see: longer than any
 /// timeout of the suite (hosts are given up after 5 s), so whoever still waits then waits for ever.
@@ -190,10 +195,14 @@ impl Substrate for Sim {
             let world = &world;
             let verbs = Verbs { world, turn, id };
             let port = SimPort::new(verbs, watch, seats[id]);
-            let out = program.lane(seats[id], &port);
+            let mut out = None;
+            // Pages that follow each other may be as alike as their beginnings.
+            deeper((id + id / STACK_COLOURS) % STACK_COLOURS, &mut || {
+                out = Some(program.lane(seats[id], &port));
+            });
             // What it asked for last counts, though it waited for nothing.
             drop(verbs.done());
-            out
+            out.expect("a lane that is unwound does not get here")
         };
         let mut outs = Vec::new();
         let mut spare = stacks.iter_mut();
@@ -219,6 +228,21 @@ impl Substrate for Sim {
 type End<R> = Option<Result<R, Box<dyn Any + Send>>>;
 
 type Lane<'a, 's, R> = ScopedCoroutineRef<'a, (), (), R, &'s mut DefaultStack>;
+
+/// Runs a lane deeper in its stack by so many steps.
+///
+/// All stacks end at the end of a page, where this machine's caches have a few places for all of
+/// them: side by side there, hundreds of lanes would drive each other's frames out.
+#[inline(never)]
+fn deeper(steps: usize, lane: &mut dyn FnMut()) {
+    let between = black_box([0u8; STACK_STEP_BYTES]);
+    if steps == 0 {
+        lane();
+    } else {
+        deeper(steps - 1, lane);
+    }
+    black_box(between);
+}
 
 /// Resumes the earliest lane until all have ended, or one has panicked.
 fn interleave<R>(world: &RefCell<World>, mut lanes: Vec<Lane<'_, '_, R>>) -> Vec<End<R>> {

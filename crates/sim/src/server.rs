@@ -42,7 +42,8 @@ impl Server {
         // Signed, which converts in one instruction: no run lasts 106 days.
         let elapsed = at.saturating_sub(self.seen) as i64 as f64;
         self.seen = self.seen.max(at);
-        self.load = (self.load + self.share) / (1.0 + elapsed / MEMORY);
+        // One division, that need not wait for the load.
+        self.load = (self.load + self.share) * (MEMORY / (MEMORY + elapsed));
         if self.load <= timing.knee {
             return queued;
         }

@@ -23,17 +23,18 @@ struct Stream {
 
 /// What one lane's prefetcher knows.
 #[derive(Debug)]
+#[repr(C, align(64))] // in few cache lines, as a lane
 pub(crate) struct Streams {
-    distance: u32,
     /// The line that would continue each stream: apart, so that one comparison of vectors finds it.
     next: [u32; STREAMS],
+    distance: u32,
     last: u32,
     oldest: u8,
     /// Streams of one line so far, one bit each: nothing of theirs is in `followed` yet.
     new: u16,
+    wanted: Option<(u32, u32)>,
     followed: [Stream; STREAMS],
     fills: [(u32, Time); FILLS],
-    wanted: Option<(u32, u32)>,
 }
 
 impl Streams {

@@ -24,7 +24,7 @@ impl World {
         let complete = self.space_flush(dirty.is_some(), spacing);
         if let Some(content) = dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(line, content, u64::MAX, arrival, true);
+            self.send(line, &content, u64::MAX, arrival, true);
         } else {
             self.me.batch.flush(line);
             self.adopt(line);
@@ -43,7 +43,7 @@ impl World {
         let complete = self.space_flush(dirty.is_some(), self.timing.burst_line);
         if let Some(content) = dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(line, content, u64::MAX, arrival, true);
+            self.send(line, &content, u64::MAX, arrival, true);
         } else {
             self.adopt(line);
         }

@@ -72,8 +72,8 @@ impl<'y> Verbs<'y> {
     #[inline(never)]
     pub(crate) fn load_slowly(&self, at: Access, how: Use) -> u64 {
         let world = self.world.borrow_mut();
-        world.check_line(at.line().0);
-        let world = self.perform(world, Op::Load(at, how));
+        let line = world.check_line(at.line().0);
+        let world = self.perform(world, Op::Load(line, at.place(), how));
         world.me.ops.value
     }
 
@@ -88,15 +88,15 @@ impl<'y> Verbs<'y> {
     #[inline(never)]
     fn store_slowly(&self, at: Access, bits: u64) {
         let world = self.world.borrow_mut();
-        world.check_line(at.line().0);
-        self.issue_in(world, Op::Store(at, bits));
+        let line = world.check_line(at.line().0);
+        self.issue_in(world, Op::Store(line, at.place(), bits));
     }
 
     #[inline(never)]
     pub(crate) fn store_nt(&self, at: Access, bits: u64) {
         let world = self.world.borrow_mut();
-        world.check_line(at.line().0);
-        self.issue_in(world, Op::StoreNt(at, bits));
+        let line = world.check_line(at.line().0);
+        self.issue_in(world, Op::StoreNt(line, at.place(), bits));
     }
 
     #[inline(never)]

@@ -12,7 +12,7 @@ use crate::pod::PodFile;
 use crate::record::{Kind, Recorder};
 use crate::region::Region;
 use crate::server::Server;
-use crate::tags::Tags;
+use crate::tags::{Residents, Tags};
 use crate::timing::{Time, Timing};
 use crate::transit::Transit;
 
@@ -22,13 +22,16 @@ pub(crate) const PRIVATE_LINES: u32 = 1 << 31;
 /// A lane that never has a turn.
 const NOBODY: usize = usize::MAX;
 
-/// What the lanes of one host share.
+/// What the lanes of one host share; first what most turns need, in few cache lines as a lane.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Host {
-    pub shared: Tags,
     pub own: OwnLines,
     pub read_link: Server,
     pub write_link: Server,
+    pub shared: Tags,
+    /// Of the lanes' first levels; no count where no lane runs ahead of another.
+    pub residents: Residents,
     pub memory: HostMemory,
     /// Before which no write that leaves this host now may arrive, by device: posted pods keep
     /// fence order.
@@ -91,15 +94,22 @@ impl World {
     pub(crate) fn new(file: &PodFile, pod: Pod, discipline: Discipline, seed: u64) -> Self {
         let timing = Timing::of(file);
         let shared = &file.cache[2];
+        let lookahead = lookahead(&timing, pod.lanes);
+        let counted = if lookahead == 0 {
+            0
+        } else {
+            pod.lanes as usize
+        };
+        let first = Tags::new(file.cache[0].size_bytes, file.cache[0].ways).capacity();
         let host = || Host {
-            shared: Tags::new(shared.size_bytes, shared.ways),
             own: OwnLines::default(),
+            shared: Tags::new(shared.size_bytes, shared.ways),
             read_link: Server::new(timing.read_line),
             write_link: Server::new(timing.write_line),
+            residents: Residents::new(counted * first),
             memory: HostMemory::new(timing.dram_line),
             posted_floor: vec![0; timing.devices as usize],
         };
-        let lookahead = lookahead(&timing, pod.lanes);
         let lane = |id, host| {
             let lane = Lane::new(id, host, file, &timing, seed);
             Box::new(Lane {
@@ -253,13 +263,35 @@ impl World {
             return self.timing.levels[0];
         }
         lane.streams.access(line, lane.clock);
-        lane.l1.insert(line);
+        self.fill_first_level(line);
+        let lane = &mut self.me;
         if lane.l2.touch(line) {
             return self.timing.levels[1];
         }
-        lane.l2.insert(line);
+        lane.l2.insert_new(line);
         self.keep(line);
         self.timing.levels[2]
+    }
+
+    /// The lane's private levels take a line in, which they may have.
+    #[inline(always)]
+    pub(crate) fn fill_private_levels(&mut self, line: u32) {
+        if !self.me.l1.touch(line) {
+            self.fill_first_level(line);
+        }
+        self.me.l2.insert(line);
+    }
+
+    /// The lane's first level takes a line in, which it does not have.
+    fn fill_first_level(&mut self, line: u32) {
+        let victim = self.me.l1.insert_new(line);
+        let residents = &mut self.hosts[self.me.host].residents;
+        if line < PRIVATE_LINES {
+            residents.add(line);
+        }
+        if let Some(victim) = victim.filter(|&victim| victim < PRIVATE_LINES) {
+            residents.remove(victim);
+        }
     }
 
     /// The host's shared level takes a line in, and loses another.
@@ -279,7 +311,7 @@ impl World {
         let turn = self.me.turn();
         if let Some(content) = self.drop_copy(self.me.host, line) {
             let arrival = turn + self.timing.flush_dirty.saturating_sub(self.timing.response);
-            self.send(line, content, u64::MAX, arrival, false);
+            self.send(line, &content, u64::MAX, arrival, false);
         }
     }
 
@@ -295,7 +327,7 @@ impl World {
         let lines = &mut self.hosts[host].own;
         let own = lines.get_mut(line);
         let own = own.expect("a host with the own bit has bytes of the line");
-        let dirty = own.cached.take().and_then(CachedLine::flush);
+        let dirty = CachedLine::flush(&mut own.cached);
         if own.pending == 0 && dirty.is_none() {
             lines.remove(line);
             holders.own &= !bit;
@@ -316,7 +348,7 @@ impl World {
         let holders = self.region.holders_mut(line);
         holders.own |= 1 << host;
         holders.mirror &= !(1 << host);
-        self.hosts[host].own.insert(line, None, SHARED)
+        self.hosts[host].own.insert(line, SHARED)
     }
 
     /// When a write of this host's own that is still on its way lets a read of the line through.

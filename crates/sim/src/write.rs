@@ -7,7 +7,7 @@ use crate::own::SHARED;
 use crate::record::Kind;
 use crate::region::Page;
 use crate::timing::Time;
-use crate::transit::{DeviceWrite, Route};
+use crate::transit::Route;
 use crate::world::{Host, World};
 
 /// How a lane comes to own a line.
@@ -90,9 +90,8 @@ impl World {
         let mut done = self.fetch(line, arrival);
         done.at += extra;
         self.own_copy(host, line, self.me.id as u32);
+        self.fill_private_levels(line);
         let lane = &mut self.me;
-        lane.l1.insert(line);
-        lane.l2.insert(line);
         // Reads for ownership make streams as loads do.
         lane.streams.access(line, lane.clock);
         lane.misses.occupy(done.at);
@@ -175,7 +174,7 @@ impl World {
         if let Some(content) = self.drop_copy(host, line) {
             let out = self.timing.flush_dirty.saturating_sub(self.timing.response);
             let arrival = self.me.turn() + out;
-            self.send(line, content, u64::MAX, arrival, true);
+            self.send(line, &content, u64::MAX, arrival, true);
         }
     }
 
@@ -213,16 +212,15 @@ impl World {
         let complete = alone.max(lane.last_nt + self.timing.nt_line);
         lane.last_nt = complete;
         let arrival = complete.saturating_sub(self.timing.response);
-        self.send(entry.line, entry.content, entry.bytes, arrival, true);
+        self.send(entry.line, &entry.content, entry.bytes, arrival, true);
     }
 
     /// A write leaves the lane's host, to be at the device at `arrival` if nothing delays it.
     /// `awaited` says whether the lane's next fence waits for it.
     pub(crate) fn send(
         &mut self,
-
         line: u32,
-        content: Content,
+        content: &Content,
         bytes: u64,
         arrival: Time,
         awaited: bool,
@@ -234,7 +232,7 @@ impl World {
             // One domain has no moment at which a write is on its way: the directory answers for
             // it.
             self.devices[device].admit(arrival, &self.timing);
-            self.region.merge(line, &content, bytes);
+            self.region.merge(line, content, bytes);
             self.forget_own(host, line);
             self.me.written.later(Done {
                 at: arrival + queued + self.timing.response,
@@ -264,17 +262,14 @@ impl World {
         let route = Route {
             arrival,
             lane: lane.id,
+            host: host as u32,
             number: lane.sent,
             issued,
             line,
             queued,
             awaited,
         };
-        self.writes.push(DeviceWrite {
-            route,
-            content,
-            bytes,
-        });
+        self.writes.push(route, content, bytes);
     }
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
@@ -298,7 +293,7 @@ impl World {
     fn arrive(&mut self, slot: usize) {
         let write = self.writes[slot].route;
         let line = write.line;
-        let host = self.lane(write.lane).host;
+        let host = write.host as usize;
         let bit = 1u64 << host;
         let device = self.timing.device_of(line);
         let waited = self.devices[device].admit(write.arrival, &self.timing);
@@ -340,7 +335,8 @@ fn leave_stale(page: &mut Page, hosts: &mut [Host], writer: u64, line: u32) {
     while left != 0 {
         let host = left.trailing_zeros() as usize;
         left &= left - 1;
-        let stale = CachedLine::fetched(*page.content(line));
-        hosts[host].own.insert(line, Some(stale), SHARED);
+        hosts[host]
+            .own
+            .insert_copy(line, page.content(line), SHARED);
     }
 }

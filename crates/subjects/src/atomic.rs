@@ -1,7 +1,7 @@
 //! Software atomics: what the hosts are told is what some order of their operations gives.
 
 use check::{Bounds, Kind, Shape, Subject, Violation};
-use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Program, Seat};
+use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Program, Seat, wait_until};
 use sync::atomic::{Atomic64, Rmw};
 
 use crate::setting::Setting;
@@ -77,6 +77,23 @@ impl<A: Atomic64> Operations<A> {
         Ok(())
     }
 
+    /// Whether it only adds, and tells nothing.
+    fn is_sum() -> bool {
+        !A::can(Rmw::Swap(0))
+    }
+
+    /// Waits until everything is there that was added. A sum may be as old as it likes, so that
+    /// only whoever waits for it misses what was never published, or is not looked for.
+    fn await_all<P: HostAtomics>(&self, port: &P, who: u32) -> Result<(), Gone> {
+        let lanes = 0..self.setting.hosts * self.setting.lanes;
+        let adds = lanes.flat_map(|lane| self.operations(lane));
+        let all = adds.fold(0, |sum, add| add.apply(sum));
+        wait_until(port, || match self.word.load(port, who) {
+            Ok(sum) => (sum == all).then_some(Ok(())),
+            Err(gone) => Some(Err(gone)),
+        })?
+    }
+
     fn who(&self, seat: Seat) -> u32 {
         seat.host * self.setting.lanes + seat.lane
     }
@@ -95,7 +112,11 @@ impl<A: Atomic64> Program for Operations<A> {
         for operation in self.operations(who) {
             told.push(self.word.apply(port, who, operation)?);
         }
-        Ok((told, self.word.load(port, who)?))
+        let read = self.word.load(port, who)?;
+        if Self::is_sum() {
+            self.await_all(port, who)?;
+        }
+        Ok((told, read))
     }
 }
 
@@ -148,7 +169,7 @@ impl<A: Atomic64> Subject for Operations<A> {
             .flatten()
             .flat_map(|out| out.iter())
             .collect();
-        if !A::can(Rmw::Swap(0)) {
+        if Self::is_sum() {
             return self.judge_sums(&told);
         }
         let operations = (0..told.len() as u32).map(|who| self.operations(who));

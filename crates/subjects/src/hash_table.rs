@@ -1,4 +1,7 @@
-//! The hash table: what is read was written, whole, and nothing that was put is lost.
+//! The hash table: what is read was written, whole, and nothing that was put is lost. [`dying`]
+//! lets hosts die.
+
+pub mod dying;
 
 use check::{End, Kind, Shape, Subject, Violation, WriteMode};
 use fabric::{Arena, HostAtomics, Lines, Pod, Program, Seat};

@@ -1,12 +1,14 @@
 //! Locks: one lane at a time, and what it does inside is not lost.
 //!
 //! Every lane adds one to a counter, under the lock, several times. Where the lock has a server, a
-//! host more serves it. [`timed`] gives up waiting, [`dying`] lets hosts die.
+//! host more serves it. [`asking`] with patience: [`timed`] gives up waiting, [`dying`] lets hosts
+//! die.
 
+pub mod asking;
 pub mod dying;
 pub mod timed;
 
-use check::{Bounds, Kind, Shape, Subject, Timeouts, Violation};
+use check::{Bounds, End, Kind, Shape, Subject, Timeouts, Violation};
 use fabric::{Arena, Discipline, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat};
 use sync::lock::{Lock, Member, NotAcquired};
 use sync::peterson::{Contender, Peterson};
@@ -116,6 +118,22 @@ pub(crate) fn count<P: HostAtomics>(port: &P, counter: Ptr<u64>) {
     port.post(counter.line());
 }
 
+/// Whether nothing of what was [`count`]ed is lost.
+#[track_caller]
+pub(crate) fn counted<Out>(
+    end: &End<'_, Out>,
+    counter: Ptr<u64>,
+    expected: u64,
+) -> Result<(), Violation> {
+    let count = end.word(counter);
+    if count == expected {
+        return Ok(());
+    }
+    Err(Violation::lost_update(format!(
+        "the counter is {count} after {expected} increments under the lock"
+    )))
+}
+
 impl<G: Gate> Program for Section<G> {
     type Out = Result<(), Gone>;
 
@@ -192,15 +210,9 @@ impl<G: Gate> Subject for Section<G> {
         self.setting.has_twins() && self.expects.is_empty()
     }
 
-    fn judge(&self, end: &check::End<'_, Self::Out>) -> Result<(), Violation> {
+    fn judge(&self, end: &End<'_, Self::Out>) -> Result<(), Violation> {
         let lanes = u64::from(self.setting.hosts * self.setting.lanes);
-        let (count, expected) = (end.word(self.counter), lanes * self.setting.rounds);
-        if count == expected {
-            return Ok(());
-        }
-        Err(Violation::lost_update(format!(
-            "the counter is {count} after {expected} increments under the lock"
-        )))
+        counted(end, self.counter, lanes * self.setting.rounds)
     }
 }
 

@@ -14,6 +14,8 @@ use sync::lock::{
     YangAnderson,
 };
 
+use table::Sharing;
+
 use crate::lock::dying::Dying;
 use crate::lock::timed::Timed;
 use crate::lock::{Of, OfPeterson, Section};
@@ -198,4 +200,8 @@ fn hash_tables(all: &mut List) {
     all.push(Box::new(hash_table::Owned::new(2, 1, writes)));
     all.push(Box::new(hash_table::Owned::new(2, 2, writes)));
     all.push(Box::new(hash_table::Locked::new(writes)));
+    for sharing in [Sharing::Partitioned, Sharing::Seqlock] {
+        let dying = hash_table::dying::Dying::new(sharing, 1, writes);
+        all.push(Box::new(dying));
+    }
 }

@@ -188,6 +188,19 @@ pub enum NotAcquired {
     },
 }
 
+impl NotAcquired {
+    /// Why an acquire without an end of its patience did not end well.
+    ///
+    /// # Panics
+    /// If its patience could end.
+    pub fn gone(self) -> Gone {
+        match self {
+            Self::Gone(gone) => gone,
+            Self::TimedOut { .. } => unreachable!("patience is endless"),
+        }
+    }
+}
+
 fn named(who: Option<u32>) -> String {
     who.map_or_else(
         || "the server".to_owned(),

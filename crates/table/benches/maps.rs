@@ -1,6 +1,6 @@
 //! The table on one host beside maps for the threads of one process.
 //!
-//! Run with `cargo bench -p table --bench maps [-- ROUNDS]`. A million keys, 8-byte values,
+//! Run with `cargo bench -p table --bench maps [-- ROUNDS [MIX]]`. A million keys, 8-byte values,
 //! scrambled Zipf 0.99, one and two lanes, YCSB mixes C (reads), B (5 % updates), A (half updates).
 //! Every map hashes with rustc's `FxHasher`. Sides run in turn, round by round, in the same pinned
 //! threads, over the same precomputed streams of keys; updates overwrite. It prints one JSON object
@@ -288,6 +288,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .nth(1)
         .and_then(|text| text.parse().ok())
         .unwrap_or(9);
+    let only = std::env::args().nth(2).filter(|text| text.len() == 1);
     let mut arena = Arena::new();
     let config = Config::of(ENTRIES, 1);
     let table = Table::lay_out(&mut arena, "maps", Pod::new(1, 2), &config);
@@ -313,7 +314,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for lanes in [1, 2] {
         for (mix, updates) in [("c", 0.0), ("b", 0.05), ("a", 0.5)] {
-            if lanes > cpus.len() {
+            if lanes > cpus.len() || only.as_deref().is_some_and(|only| only != mix) {
                 continue;
             }
             let streams: Vec<_> = (0..lanes as u64)

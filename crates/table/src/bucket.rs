@@ -105,8 +105,12 @@ impl Displaced {
 /// What one look at a bucket found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// The key, in this slot.
-    Found { slot: usize, entry: u64 },
+    /// The key, in this slot, while the bucket had this version.
+    Found {
+        slot: usize,
+        entry: u64,
+        version: Version,
+    },
     /// Not here.
     Absent { displaced: u64 },
     /// Somebody is changing the bucket, or has during the look.
@@ -168,7 +172,12 @@ impl Bucket {
             return Look::Changing(Version(after));
         }
         if found == key {
-            Look::Found { slot, entry }
+            let version = Version(after);
+            Look::Found {
+                slot,
+                entry,
+                version,
+            }
         } else {
             Look::Absent { displaced }
         }

@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::error::TableError;
 use crate::layout::{Table, send_along};
 use crate::mail::{Outcome, Post};
-use crate::section::{Change, Refused, Section, Way, version_of};
+use crate::section::{Change, Refused, Section, Way};
 use crate::shape::{MAX_VALUE_WORDS, Sharing};
 
 /// How long an acquire of a lock that all hosts pass around goes on before this lane passes the
@@ -25,7 +25,7 @@ pub struct Handle<'a, P: HostAtomics> {
     pub(crate) port: &'a P,
     pub(crate) seat: Seat,
     way: Way,
-    patience_ns: Option<f64>,
+    pub(crate) patience_ns: Option<f64>,
     members: Vec<Member>,
     cache: Option<Cache<'a, P>>,
     post: Option<Post<'a>>,
@@ -171,67 +171,6 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             Sharing::Partitioned if here => self.get_owned(key, value),
             _ => self.read(key, value, true),
         }
-    }
-
-    /// A change on the only host: the home's version is the lock.
-    #[inline(always)]
-    #[track_caller]
-    fn change_alone(&mut self, key: u64, change: Change<'_>) -> Result<bool, TableError> {
-        let home = self.table.shape.home(key);
-        let place = self.table.bucket(home).version();
-        loop {
-            let version = Version(self.port.load(place));
-            let busy = version.begin(self.seat.host);
-            let free =
-                !version.is_busy() && self.port.compare_exchange(place, version.0, busy.0).is_ok();
-            if !free {
-                self.wait_idle(key, home)?;
-                continue;
-            }
-            let done = self.section(home, Way::Alone, false).change(key, change);
-            self.port.atomic_store(place, busy.end().0);
-            match done {
-                Ok(outcome) => return Ok(outcome == Outcome::WasThere),
-                Err(Refused::Error(error)) => return Err(error),
-                Err(Refused::Again) => self.port.pause()?,
-            }
-        }
-    }
-
-    /// Waits until a bucket is not busy.
-    #[cold]
-    #[inline(never)]
-    fn wait_idle(&self, key: u64, bucket: u64) -> Result<(), TableError> {
-        let bucket = self.table.bucket(bucket);
-        self.wait(key, || match version_of(self.port, bucket) {
-            busy if busy.is_busy() => Err(busy),
-            _ => Ok(()),
-        })
-    }
-
-    /// Waits for `ready`, which says whose version it waits for, as long as patience lasts.
-    #[track_caller]
-    pub(crate) fn wait<R>(
-        &self,
-        key: u64,
-        mut ready: impl FnMut() -> Result<R, Version>,
-    ) -> Result<R, TableError> {
-        // The clock is read once there is something to wait for.
-        let mut until: Option<Ticks> = None;
-        wait_until(self.port, || match ready() {
-            Ok(answer) => Some(Ok(answer)),
-            Err(version) => {
-                let host = version.is_busy().then(|| version.host());
-                match (until, self.patience_ns) {
-                    (None, Some(ns)) => until = Some(deadline(self.port, ns)),
-                    (Some(end), _) if self.port.now() >= end => {
-                        return Some(Err(TableError::Held { key, host }));
-                    }
-                    _ => {}
-                }
-                None
-            }
-        })?
     }
 
     /// `lazy`: the caller's fence ends it.
@@ -392,9 +331,26 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         afar: bool,
     ) -> Result<Option<usize>, TableError> {
         let mut cache = self.cache.take();
-        let read = self.wait(key, || self.try_read(&mut cache, key, value, afar));
+        let read = wait(self.port, self.patience_ns, key, || {
+            let tried = self.try_read(&mut cache, key, value, afar);
+            self.serve_if(tried)
+        });
         self.cache = cache;
         read?
+    }
+
+    /// Between two attempts an owner makes the changes that it is asked for: what it waits for may
+    /// belong to a host that is gone, and nobody else's part waits with it.
+    #[track_caller]
+    fn serve_if<R>(&mut self, tried: Result<R, Version>) -> Result<R, Version> {
+        if tried.is_err()
+            && let Some(mut post) = self.post.take()
+        {
+            // What ends a wait in there ends the caller's, too.
+            let _ = post.serve(self);
+            self.post = Some(post);
+        }
+        tried
     }
 
     /// Does something for others: as an owner, the requests that have come; and passes locks on.
@@ -498,10 +454,10 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             }
             for slot in 0..crate::bucket::SLOTS {
                 let mut first = true;
-                let seen = self.wait(FREE, || {
+                let seen = wait(self.port, self.patience_ns, FREE, || {
                     let seen = self.try_slot(bucket, slot, &mut value, first);
                     first = false;
-                    seen
+                    self.serve_if(seen)
                 })?;
                 if let Some((key, words)) = seen {
                     see(key, &value[..words]);
@@ -523,6 +479,32 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             self.port.publish(intent.line());
         }
     }
+}
+
+/// Waits for `ready`, which says whose version it waits for, as long as patience lasts.
+#[track_caller]
+pub(crate) fn wait<P: HostAtomics, R>(
+    port: &P,
+    patience_ns: Option<f64>,
+    key: u64,
+    mut ready: impl FnMut() -> Result<R, Version>,
+) -> Result<R, TableError> {
+    // The clock is read once there is something to wait for.
+    let mut until: Option<Ticks> = None;
+    wait_until(port, || match ready() {
+        Ok(answer) => Some(Ok(answer)),
+        Err(version) => {
+            let host = version.is_busy().then(|| version.host());
+            match (until, patience_ns) {
+                (None, Some(ns)) => until = Some(deadline(port, ns)),
+                (Some(end), _) if port.now() >= end => {
+                    return Some(Err(TableError::Held { key, host }));
+                }
+                _ => {}
+            }
+            None
+        }
+    })?
 }
 
 /// `ns` nanoseconds from now.

@@ -36,6 +36,7 @@
 #![warn(missing_docs)]
 
 pub mod alloc;
+mod alone;
 mod bucket;
 mod cache;
 mod client;

@@ -46,20 +46,46 @@ pub struct Repaired {
 }
 
 impl Table {
+    /// Finds what dead hosts have left, and changes nothing. While the table is in use it also
+    /// tells what the living are at, as far as this host can see.
+    ///
+    /// Cost: 1 observe of each group and of each lane's intent.
+    pub fn inspect<P: Port>(&self, port: &P) -> Repaired {
+        let (mut found, wrong) = self.look_at_all(port);
+        found.miscounted = wrong.iter().map(|&(home, _)| home).collect();
+        found
+    }
+
     /// Finds and mends what dead hosts have left. One lane calls it while nobody has the table
     /// open, after the dead hosts' lines have been written back or lost.
     ///
-    /// Cost: 1 observe of each group; 1 publish of each bucket mended; 1 publish of all locks,
+    /// Cost: those of [`Table::inspect`]; 1 publish of each bucket mended; 1 publish of all locks,
     /// rings and intents.
     pub fn repair<P: Port>(&self, port: &P) -> Repaired {
-        let mut found = Repaired {
-            left: self.intents_left(port),
-            ..Repaired::default()
-        };
-        for group in 0..self.shape.groups() {
-            self.repair_group(port, group, &mut found);
+        let (mut found, wrong) = self.look_at_all(port);
+        for &(bucket, _) in &found.busy {
+            let line = self.bucket(bucket);
+            let made = version_of(port, line).end();
+            port.store(line.version(), made.0);
+            // Serves every later look.
+            port.publish(line.line());
         }
-        // Locks and rings start anew.
+        for (home, right) in wrong {
+            found.miscounted.push(home);
+            let line = self.bucket(home);
+            let version = version_of(port, line).begin(0);
+            port.store(line.version(), version.0);
+            port.store(line.displaced(), right.word());
+            port.store(line.version(), version.end().0);
+            // Serves every later look.
+            port.publish(line.line());
+        }
+        self.start_anew(port);
+        found
+    }
+
+    /// Zeroes locks, rings and intents.
+    fn start_anew<P: Port>(&self, port: &P) {
         let zeros = [0; 512];
         let mut from = 0;
         while from < self.control.len() {
@@ -70,7 +96,19 @@ impl Table {
             port.publish(chunk.lines());
             from = to;
         }
-        found
+    }
+
+    /// Everything that is found, and of each miscounted home the right word.
+    fn look_at_all<P: Port>(&self, port: &P) -> (Repaired, Vec<(u64, Displaced)>) {
+        let mut found = Repaired {
+            left: self.intents_left(port),
+            ..Repaired::default()
+        };
+        let mut wrong = Vec::new();
+        for group in 0..self.shape.groups() {
+            self.look_at(port, group, &mut found, &mut wrong);
+        }
+        (found, wrong)
     }
 
     fn intents_left<P: Port>(&self, port: &P) -> Vec<Left> {
@@ -87,7 +125,13 @@ impl Table {
         left
     }
 
-    fn repair_group<P: Port>(&self, port: &P, group: u64, found: &mut Repaired) {
+    fn look_at<P: Port>(
+        &self,
+        port: &P,
+        group: u64,
+        found: &mut Repaired,
+        wrong: &mut Vec<(u64, Displaced)>,
+    ) {
         let size = self.shape.group_buckets;
         let first = group * size;
         // Serves every load of the group below.
@@ -98,9 +142,6 @@ impl Table {
             let version = version_of(port, line);
             if version.is_busy() {
                 found.busy.push((bucket, version.host()));
-                port.store(line.version(), version.end().0);
-                // Serves every later look.
-                port.publish(line.line());
             }
             for slot in 0..SLOTS {
                 let key = port.load(line.key(slot));
@@ -116,25 +157,13 @@ impl Table {
                 }
             }
         }
-        for (home, displaced) in (first..).zip(displaced) {
-            self.recount(port, home, displaced, found);
+        for (home, right) in (first..).zip(displaced) {
+            let word = Displaced::of(port.load(self.bucket(home).displaced()));
+            // A distance that is too great is a bound all the same.
+            if word.keys != right.keys || word.distance < right.distance {
+                wrong.push((home, right));
+            }
         }
-    }
-
-    fn recount<P: Port>(&self, port: &P, home: u64, right: Displaced, found: &mut Repaired) {
-        let line = self.bucket(home);
-        let word = Displaced::of(port.load(line.displaced()));
-        // A distance that is too great is a bound all the same.
-        if word.keys == right.keys && word.distance >= right.distance {
-            return;
-        }
-        found.miscounted.push(home);
-        let version = version_of(port, line).begin(0);
-        port.store(line.version(), version.0);
-        port.store(line.displaced(), right.word());
-        port.store(line.version(), version.end().0);
-        // Serves every later look.
-        port.publish(line.line());
     }
 
     /// The group of a key, as [`Left`] and [`Repaired`] count them.

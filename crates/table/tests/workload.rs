@@ -170,6 +170,18 @@ fn local_changes_of_a_partition_cost_less_than_a_lock() {
 }
 
 #[test]
+fn groups_too_small_for_their_keys_are_refused() {
+    let params = |group_buckets| Params {
+        group_buckets,
+        entries: 4_000,
+        ..Params::default()
+    };
+    let refused = Hashtable::check(Pod::new(2, 1), &params(1)).unwrap_err();
+    assert!(refused.contains("use more buckets a group"), "{refused}");
+    assert_eq!(Hashtable::check(Pod::new(2, 1), &params(16)), Ok(()));
+}
+
+#[test]
 fn some_hosts_may_only_serve() {
     let params = Params {
         clients: 1,

@@ -15,7 +15,7 @@ use crate::policy::memtis::{DIFFERENCES, Features, Memtis, Switch, Switches};
 use crate::policy::{
     AllCapacity, AllFast, FirstTouch, Interleave, OracleDynamic, OracleStatic, Policy, Profile,
 };
-use crate::preset::{self, CapacityTier, MachinePreset, MemtisPreset};
+use crate::preset::{self, CapacityTier, Constants, MachinePreset, MemtisPreset};
 use crate::run::{Outcome, Trial};
 use crate::scale::{Grain, SUBPAGES, Scale, ScaleError};
 
@@ -260,6 +260,19 @@ pub struct Reference {
     pub fast_pages: u64,
     /// What of the similarity law its runs break.
     pub breaches: Vec<Breach>,
+}
+
+impl Reference {
+    /// The same data and the same sizes of the tiers under other constants. Both ends stay those of
+    /// before: whoever asks what a constant does to a difference needs none.
+    #[must_use]
+    pub fn under(&self, constants: Constants) -> Self {
+        Self {
+            machine: constants.machine,
+            memtis: constants.memtis,
+            ..self.clone()
+        }
+    }
 }
 
 impl Experiment {

@@ -17,6 +17,9 @@ pub const LEAST_HUGE_PAGES: u64 = 64;
 /// of when it should. A choice of this model, whose quantum it is.
 const LEAST_QUANTA: u64 = 10;
 
+/// Within how much two scales must agree on hit ratios: the law's own test (tests/trials.rs).
+pub const AGREEMENT: f64 = 0.02;
+
 /// What a default scale keeps beyond the least number of huge pages: footprints are rounded to
 /// whole ranges, slabs or powers of two.
 const MARGIN: f64 = 1.1;
@@ -60,6 +63,32 @@ pub enum Breach {
         /// The greatest size that leaves so many quanta.
         most: u64,
     },
+}
+
+/// Trials of a policy whose hit ratios differ more from seed to seed than two scales may: what one
+/// seed says of it is no property of the policy, and no test of the law.
+///
+/// Chance decides so much where a policy does something once and for ever, as the kernel's Memtis
+/// does when it switches splitting off.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[error(
+    "the hit ratio is known to {:.1} points only, from {seeds} seeds, where two scales must agree \
+     to {:.0}: run more seeds",
+    100.0 * width, 100.0 * AGREEMENT
+)]
+pub struct Scatter {
+    /// The interval's width, or the range where so few seeds make no interval.
+    pub width: f64,
+    /// Trials.
+    pub seeds: usize,
+}
+
+impl Scatter {
+    /// Of a policy whose median hit ratio lies between `ends`; `None` where that is near enough.
+    pub fn of(ends: [f64; 2], seeds: usize) -> Option<Self> {
+        let width = ends[1] - ends[0];
+        (width > AGREEMENT).then_some(Self { width, seeds })
+    }
 }
 
 /// The conditions that a run at a scale with so many base pages of fast tier breaks.
@@ -131,6 +160,16 @@ mod tests {
         assert_eq!(coarse.len(), 3, "{coarse:?}");
         let told = coarse[0].to_string();
         assert!(told.contains("below 12288"), "{told}");
+    }
+
+    #[test]
+    fn a_policy_that_scatters_is_told_to_run_more_seeds() {
+        assert_eq!(Scatter::of([0.75, 0.769], 10), None);
+        let wide = Scatter::of([0.765, 0.802], 10).unwrap().to_string();
+        assert!(
+            wide.contains("3.7 points") && wide.contains("agree to 2"),
+            "{wide}"
+        );
     }
 
     #[test]

@@ -12,6 +12,36 @@ pub struct Sourced<T> {
     pub source: String,
 }
 
+/// What a constant may be multiplied by a factor.
+trait Multiplied {
+    /// So much of it; whole numbers are rounded and stay above 0.
+    fn times(&self, factor: f64) -> Self;
+}
+
+impl Multiplied for f64 {
+    fn times(&self, factor: f64) -> Self {
+        self * factor
+    }
+}
+
+impl Multiplied for u64 {
+    fn times(&self, factor: f64) -> Self {
+        ((*self as f64 * factor).round() as Self).max(1)
+    }
+}
+
+impl Multiplied for u32 {
+    fn times(&self, factor: f64) -> Self {
+        ((f64::from(*self) * factor).round() as Self).max(1)
+    }
+}
+
+impl Multiplied for Vec<u64> {
+    fn times(&self, factor: f64) -> Self {
+        self.iter().map(|one| one.times(factor)).collect()
+    }
+}
+
 macro_rules! sections {
     ($($(#[$doc:meta])* $section:ident { $($key:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
@@ -28,6 +58,15 @@ macro_rules! sections {
                     format!("{:?}", self.$key.value),
                     self.$key.source.as_str(),
                 ),)*]
+            }
+
+            /// Multiplies a constant; whether there is one of that name.
+            pub fn multiply(&mut self, key: &str, factor: f64) -> bool {
+                match key {
+                    $(stringify!($key) => self.$key.value = self.$key.value.times(factor),)*
+                    _ => return false,
+                }
+                true
             }
         }
     )*};
@@ -178,6 +217,71 @@ impl MachinePreset {
             CapacityTier::Cxl400 => &self.cxl_400,
         }
     }
+
+    fn capacity_mut(&mut self, tier: CapacityTier) -> &mut TierPreset {
+        match tier {
+            CapacityTier::Nvm => &mut self.nvm,
+            CapacityTier::CxlEmulated => &mut self.cxl_emulated,
+            CapacityTier::Cxl200 => &mut self.cxl_200,
+            CapacityTier::Cxl270 => &mut self.cxl_270,
+            CapacityTier::Cxl400 => &mut self.cxl_400,
+        }
+    }
+}
+
+/// All that a run depends on.
+#[derive(Clone, Debug)]
+pub struct Constants {
+    /// The machine.
+    pub machine: MachinePreset,
+    /// The policy.
+    pub memtis: MemtisPreset,
+}
+
+impl Constants {
+    /// Those that ship.
+    pub fn shipped() -> Self {
+        Self {
+            machine: machine(),
+            memtis: memtis(),
+        }
+    }
+
+    /// The names, as `SECTION.KEY`, of those that a run with a capacity tier depends on. Not the
+    /// number of threads: that is the applications'.
+    pub fn names(&self, tier: CapacityTier) -> Vec<String> {
+        let machine = &self.machine;
+        let sections = [
+            ("cpu", machine.cpu.constants()),
+            ("kernel", machine.kernel.constants()),
+            ("fast", machine.fast.constants()),
+            (tier.name(), machine.capacity(tier).constants()),
+            ("memtis", self.memtis.constants()),
+        ];
+        let named = sections.into_iter().flat_map(|(section, constants)| {
+            let named = move |(key, ..): (&str, String, &str)| format!("{section}.{key}");
+            constants.into_iter().map(named)
+        });
+        named.filter(|name| name != "cpu.threads").collect()
+    }
+
+    /// With one of them multiplied; `None` if there is none of that name.
+    #[must_use]
+    pub fn with(&self, name: &str, factor: f64) -> Option<Self> {
+        let (section, key) = name.split_once('.')?;
+        let mut changed = self.clone();
+        let machine = &mut changed.machine;
+        let tier = |tier: &CapacityTier| tier.name() == section;
+        let found = match (section, CapacityTier::ALL.into_iter().find(tier)) {
+            ("cpu", _) => machine.cpu.multiply(key, factor),
+            ("kernel", _) => machine.kernel.multiply(key, factor),
+            ("fast", _) => machine.fast.multiply(key, factor),
+            ("memtis", _) => changed.memtis.multiply(key, factor),
+            (_, Some(tier)) => machine.capacity_mut(tier).multiply(key, factor),
+            _ => false,
+        };
+        found.then_some(changed)
+    }
 }
 
 /// The machine that ships.
@@ -214,5 +318,20 @@ mod tests {
         for (key, _, source) in all {
             assert!(source.len() > 5, "{key}: {source:?}");
         }
+    }
+
+    #[test]
+    fn each_constant_can_be_changed_alone() {
+        let shipped = Constants::shipped();
+        for name in shipped.names(CapacityTier::Cxl270) {
+            let changed = shipped.with(&name, 1.25).expect("a name");
+            let before = format!("{shipped:?}");
+            assert_ne!(before, format!("{changed:?}"), "{name}");
+            assert!(name != "cpu.threads" && !name.starts_with("nvm"));
+        }
+        assert!(shipped.with("nvm.load", 1.25).is_none());
+        assert!(shipped.with("load_ns", 1.25).is_none());
+        let nearer = shipped.with("nvm.load_ns", 0.75).expect("a name");
+        assert!((nearer.machine.nvm.load_ns.value - 225.0).abs() < 1e-9);
     }
 }

@@ -73,7 +73,7 @@ pub fn sampled_skew(density: f64, active: u32, random: &mut Random) -> Skew {
         }
     }
     debug_assert_eq!(bin(BASE_WEIGHT), TOUCHED_BIN);
-    Skew::of(total, counts.into_iter(), TOUCHED_BIN)
+    Skew::of(total, &counts, TOUCHED_BIN)
 }
 
 /// By multiplication of uniforms (Knuth), in parts so that the product does not underflow.

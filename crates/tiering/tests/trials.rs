@@ -1,6 +1,7 @@
 //! Whole trials at small scales: what must hold for every policy and workload.
 
 use tiering::experiment::{Experiment, POLICIES, Ratio, WORKLOADS};
+use tiering::law::AGREEMENT;
 use tiering::run::Outcome;
 
 fn experiment(workload: &str, scale: &str) -> Experiment {
@@ -75,37 +76,59 @@ fn thread_time_adds_up() {
     assert!(outcome.tally.moved_pages() > 0);
 }
 
+/// Policies that are compared, and of how many seeds: what samples has its chances, the others none
+/// that matter.
+const COMPARED: [(&str, u64); 4] = [
+    ("first-touch", 1),
+    ("memtis-paper", SEEDS),
+    ("memtis-kernel", SEEDS),
+    ("oracle-static", 1),
+];
+const SEEDS: u64 = 3;
+
+/// Median hit ratio and time of each policy at a scale that breaks nothing of the law.
+fn medians(scale: &str) -> [(f64, f64); COMPARED.len()] {
+    let experiment = Experiment {
+        ratio: Ratio::new(1, 2),
+        ..experiment("silo-paper", scale)
+    };
+    let reference = experiment.reference(1).expect("a workload");
+    assert_eq!(reference.breaches, []);
+    COMPARED.map(|(policy, seeds)| {
+        let run = |seed| experiment.run(policy, seed, &reference).expect("a policy");
+        let outcomes: Vec<Outcome> = (1..=seeds).map(run).collect();
+        let median = |figure: fn(&Outcome) -> f64| {
+            let mut figures: Vec<f64> = outcomes.iter().map(figure).collect();
+            figures.sort_by(f64::total_cmp);
+            figures[figures.len() / 2]
+        };
+        let hits = median(|outcome| outcome.tally.fast_hit_ratio());
+        (hits, median(|outcome| outcome.seconds))
+    })
+}
+
 /// The similarity law's test: two scales that leave as many pages, one with twice the accesses of
-/// the other, agree on hit ratios within two points, and on the order of policies.
+/// the other, agree on hit ratios within two points, and on the order of policies. Medians over
+/// seeds, since one seed of the kernel's Memtis differs by more than that from another: chance
+/// decides after how many splits it switches splitting off for ever.
 #[test]
 fn two_scales_agree() {
-    let policies = [
-        "first-touch",
-        "memtis-paper",
-        "memtis-kernel",
-        "oracle-static",
-    ];
-    let run = |scale| {
-        let experiment = Experiment {
-            ratio: Ratio::new(1, 2),
-            ..experiment("silo-paper", scale)
-        };
-        let reference = experiment.reference(1).unwrap();
-        policies.map(|policy| experiment.run(policy, 1, &reference).unwrap())
-    };
-    let (small, large) = (run("65536:256"), run("32768:128"));
-    let order = |outcomes: &[Outcome; 4]| {
-        let mut order = policies;
-        let seconds = |policy: &&str| {
-            let index = policies.iter().position(|other| other == policy);
-            outcomes[index.unwrap()].seconds
-        };
-        order.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+    let (small, large) = std::thread::scope(|scope| {
+        let small = scope.spawn(|| medians("18432:128"));
+        let large = medians("9216:64");
+        (small.join().unwrap(), large)
+    });
+    let order = |medians: &[(f64, f64)]| {
+        let mut order: Vec<usize> = (0..COMPARED.len()).collect();
+        order.sort_by(|&a, &b| medians[a].1.total_cmp(&medians[b].1));
         order
     };
-    for (policy, (small, large)) in policies.iter().zip(small.iter().zip(&large)) {
-        let ratios = [small, large].map(|outcome| outcome.tally.fast_hit_ratio());
-        assert!((ratios[0] - ratios[1]).abs() < 0.02, "{policy}: {ratios:?}");
+    for ((policy, _), (small, large)) in COMPARED.iter().zip(small.iter().zip(&large)) {
+        let (small, large) = (small.0, large.0);
+        assert!(
+            (small - large).abs() < AGREEMENT,
+            "{policy}: {small} {large}"
+        );
     }
     assert_eq!(order(&small), order(&large));
 }

@@ -178,7 +178,8 @@ struct DaxfsSync;
 impl Case for DaxfsSync {
     const NAME: &'static str = "zoo/daxfs-sync";
     const ABOUT: &'static str = "Syncing memory is a write barrier, and flushes nothing.";
-    const SOURCE: &'static str = "daxfs issue 23";
+    const SOURCE: &'static str =
+        "multikernel/daxfs#23: the sync is a store barrier, and flushes nothing";
     const KINDS: &'static [Kind] = &[Kind::Deadlock, Kind::StaleRead];
 
     fn lane<P: HostAtomics>(bed: &Bed, seat: Seat, port: &P) -> Result<(), Stop> {
@@ -211,7 +212,8 @@ struct MadfsFlush;
 impl Case for MadfsFlush {
     const NAME: &'static str = "zoo/madfs-flush";
     const ABOUT: &'static str = "Data is flushed, and no fence keeps the commit behind it.";
-    const SOURCE: &'static str = "MadFS issue 30";
+    const SOURCE: &'static str = "ShawnZhong/MadFS#30, turned round: it asks for a fence before \
+        the flush, which one line does not need; the fence that is missing here is the one behind";
     const KINDS: &'static [Kind] = &[Kind::StaleRead];
 
     fn lane<P: HostAtomics>(bed: &Bed, seat: Seat, port: &P) -> Result<(), Stop> {
@@ -278,7 +280,8 @@ struct MaruHeader;
 impl Case for MaruHeader {
     const NAME: &'static str = "zoo/maru-header";
     const ABOUT: &'static str = "A host waits for another's header and syncs a mapping of devdax.";
-    const SOURCE: &'static str = "xcena-dev/maru#67: stale in 50 of 50 attempts";
+    const SOURCE: &'static str = "xcena-dev/maru#67: plain stores arrived in 0 of 50 attempts, \
+        between hosts that were simulated by aliased windows";
     const KINDS: &'static [Kind] = &[Kind::Deadlock];
 
     fn lane<P: HostAtomics>(bed: &Bed, seat: Seat, port: &P) -> Result<(), Stop> {

@@ -1,49 +1,57 @@
 //! `dsmark check`: every primitive against everything that the memory may do.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+mod show;
+mod table;
+mod wanted;
 
-use check::{Bounds, Budget, Checkable, Fate, Litmus, Record, Survey, Tally, Twin, Verdict};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use check::{Bounds, Budget, Checkable, Litmus, Record, Tally, Verdict};
 use serde_json::json;
 
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::out::print;
+use wanted::Wanted;
 
 /// Names that are checked only where they are asked for.
 const ON_REQUEST: [&str; 3] = ["kernel", "litmus", "zoo"];
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
-    if args.budget == 0 {
-        return Err(Failure::usage(
-            "--budget 0 visits nothing; give the states of one search, as --budget 300000",
-        ));
-    }
-    let subjects = chosen(&args.names);
-    let tests = litmus(&args.names);
+    let budget = budget(args)?;
+    let wanted = Wanted {
+        names: &args.names,
+        exact: args.exact,
+    };
+    let (subjects, tests) = (chosen(wanted), litmus(wanted));
     for name in &args.names {
         let mut found = subjects.iter().map(|it| it.name());
-        let is_test = || tests.iter().any(|it| wants(name, &full_name(it)));
-        if !found.any(|found| wants(name, &found)) && !is_test() {
+        let is_test = || tests.iter().any(|it| wanted.is(name, &full_name(it)));
+        if !found.any(|found| wanted.is(name, &found)) && !is_test() {
             return Err(unknown(name));
         }
     }
-    let budget = Budget {
-        states: args.budget,
-        seed: args.seed,
-        twins: !args.no_twins,
-    };
-    let mut failed = Vec::new();
+    let (mut failed, mut undecided) = (Vec::new(), Vec::new());
+    if args.table {
+        print(table::HEAD)?;
+    }
     for subject in subjects {
         let survey = check::survey(&*subject, budget);
         if !survey.record.is_as_expected() {
             failed.push(survey.record.name.clone());
         }
-        print(&if args.json {
-            line(&survey.record)
-        } else {
-            text(&survey)
+        if args.table {
+            undecided.extend(table::undecided(&survey));
+        }
+        print(&match (args.json, args.table) {
+            (true, _) => line(&survey.record),
+            (_, true) => table::row(&survey.record),
+            _ => show::text(&survey),
         })?;
+    }
+    if args.table {
+        print(&table::listed(&undecided))?;
     }
     for test in tests {
         let (passes, shown) = of_litmus(&test, args.json);
@@ -62,6 +70,42 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
     )))
 }
 
+/// How much a program may cost.
+fn budget(args: &Check) -> Result<Budget, Failure> {
+    let states = match (args.budget, args.runs, args.seconds) {
+        (Some(0), None, _) => {
+            return Err(Failure::usage(
+                "--budget 0 searches nothing; give the states of one search, as --budget 300000, \
+                 or runs by chance, as --runs 1000",
+            ));
+        }
+        (Some(states), ..) => states,
+        (None, _, None) => Budget::default().states,
+        // What bounds it is the time; this keeps it in memory.
+        (None, _, Some(_)) => Bounds::SATURATED.states,
+    };
+    let time = args.seconds.map(Duration::try_from_secs_f64).transpose();
+    let time = time.ok().filter(|time| *time != Some(Duration::ZERO));
+    let Some(time) = time else {
+        return Err(Failure::usage(
+            "--seconds takes the time of one program, above 0, as --seconds 600",
+        ));
+    };
+    let is_bounded = args.environment.or(args.preemptions).is_some();
+    Ok(Budget {
+        states,
+        within: is_bounded.then_some(Bounds {
+            environment: args.environment,
+            preemptions: args.preemptions,
+            states,
+        }),
+        runs: args.runs,
+        time,
+        seed: args.seed,
+        twins: !args.no_twins,
+    })
+}
+
 /// Every subject that can be checked by name.
 pub(crate) fn everything() -> Vec<Box<dyn Checkable>> {
     let zoo = check::zoo::entries().map(|entry| entry.fault());
@@ -77,34 +121,25 @@ pub(crate) fn named(name: &str) -> Result<Box<dyn Checkable>, Failure> {
     found.ok_or_else(|| unknown(name))
 }
 
-fn chosen(names: &[String]) -> Vec<Box<dyn Checkable>> {
+fn chosen(wanted: Wanted<'_>) -> Vec<Box<dyn Checkable>> {
     let all = everything().into_iter();
     all.filter(|subject| {
         let name = subject.name();
-        if names.is_empty() {
+        if wanted.names.is_empty() {
             return !ON_REQUEST.iter().any(|group| name.starts_with(group));
         }
-        names.iter().any(|wanted| wants(wanted, &name))
+        wanted.has(&name)
     })
     .collect()
-}
-
-/// Whether a name is asked for: by its beginning, or by what follows its group.
-fn wants(wanted: &str, name: &str) -> bool {
-    let bare = name.split_once('/').map(|(_, bare)| bare);
-    name.starts_with(wanted) || bare == Some(wanted)
 }
 
 fn full_name(test: &Litmus) -> String {
     format!("litmus/{}", test.name())
 }
 
-fn litmus(names: &[String]) -> Vec<Litmus> {
-    let wanted = |test: &Litmus| {
-        let name = full_name(test);
-        names.iter().any(|wanted| wants(wanted, &name))
-    };
-    check::litmus::all().into_iter().filter(wanted).collect()
+fn litmus(wanted: Wanted<'_>) -> Vec<Litmus> {
+    let tests = check::litmus::all().into_iter();
+    tests.filter(|test| wanted.has(&full_name(test))).collect()
 }
 
 fn unknown(name: &str) -> Failure {
@@ -167,82 +202,4 @@ fn of_litmus(test: &Litmus, as_json: bool) -> (bool, String) {
             test.about()
         ),
     )
-}
-
-fn text(survey: &Survey) -> String {
-    let record = &survey.record;
-    let verdict = match record.verdict {
-        Verdict::Pass => "pass".to_owned(),
-        Verdict::Bounded => "bounded".to_owned(),
-        Verdict::Fail if record.is_as_expected() => "caught".to_owned(),
-        Verdict::Fail => "FAIL".to_owned(),
-    };
-    let mut text = format!(
-        "{:<34} {verdict:<8} {:>9} states {:>10} steps{}\n",
-        record.name,
-        record.states,
-        record.steps,
-        within(record)
-    );
-    match &record.finding {
-        Some(finding) if record.is_as_expected() => {
-            let _ = writeln!(text, "  as it must be: {}: {}", finding.kind, finding.what);
-            let _ = writeln!(text, "  token {}", finding.token);
-        }
-        Some(finding) => {
-            let _ = writeln!(text, "\n{finding}");
-        }
-        None => {}
-    }
-    twins(&mut text, "left out", &record.omissions, &survey.omissions);
-    twins(
-        &mut text,
-        "weakened",
-        &record.weakenings,
-        &survey.weakenings,
-    );
-    text
-}
-
-fn within(record: &Record) -> String {
-    if record.verdict != Verdict::Bounded {
-        return String::new();
-    }
-    let moves = record.bounds.environment;
-    let moves = moves.map_or("any number of".to_owned(), |moves| format!("up to {moves}"));
-    let lanes = record.bounds.preemptions;
-    let lanes = lanes.map_or(String::new(), |lanes| format!(", {lanes} pre-emptions"));
-    let runs = match record.runs {
-        0 => String::new(),
-        runs => format!(", {runs} runs by chance"),
-    };
-    format!(
-        "  with {moves} environment moves{lanes}, at most {} states{runs}",
-        record.bounds.states
-    )
-}
-
-fn twins(text: &mut String, how: &str, tally: &Tally, twins: &[Twin]) {
-    if tally.tried == 0 {
-        return;
-    }
-    let _ = writeln!(
-        text,
-        "  {how}: {} tried, {} caught, {} wasted, {} undecided",
-        tally.tried, tally.caught, tally.wasted, tally.undecided
-    );
-    for twin in twins {
-        let fate = match &twin.fate {
-            Fate::Caught(_) => continue,
-            Fate::Wasted => "wasted".to_owned(),
-            Fate::Undecided(why) => format!("undecided, {why}"),
-        };
-        let weaker = twin.weaker.map(|how| format!(", {}", how.name()));
-        let _ = writeln!(
-            text,
-            "    {}{}: {fate}",
-            twin.site,
-            weaker.unwrap_or_default()
-        );
-    }
 }

@@ -4,6 +4,7 @@ mod ablate;
 mod claims;
 mod rows;
 mod run;
+mod sensitivity;
 mod session;
 mod skew;
 
@@ -25,6 +26,12 @@ pub(crate) fn tier(args: &Tier) -> Result<(), Failure> {
         } => run::run(policy, !no_oracle, tiered),
         Tier::Ablate { from, tiered } => ablate::ablate(from, tiered),
         Tier::Claims { tiered } => claims::claims(tiered),
+        Tier::Sensitivity {
+            policy,
+            from,
+            constant,
+            tiered,
+        } => sensitivity::sensitivity(policy, from, constant, tiered),
         Tier::Skew { out, json } => skew::skew(out.as_deref(), *json),
         Tier::List { json } => list(*json),
     }
@@ -88,6 +95,17 @@ fn known(policy: &str) -> Result<(), Failure> {
             }
             error => error.into(),
         })
+}
+
+/// A variant of Memtis by its name, where no other policy will do.
+fn memtis(policy: &str) -> Result<Variant, Failure> {
+    known(policy)?;
+    Variant::parse(policy).map_err(|_| {
+        Failure::usage(format!(
+            "{policy:?} is no variant of Memtis: give memtis-paper or memtis-kernel, and switches \
+             after a plus sign"
+        ))
+    })
 }
 
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {

@@ -110,10 +110,15 @@ fn explained<'a>(evaluation: Evaluation<'a>, results: &Results) -> Finding<'a> {
 fn simulated(evaluation: &Evaluation<'_>) -> Option<PodFile> {
     let on_sim = |row: &&Row| row.substrate == Substrate::Sim;
     let predicted = evaluation.claim.kind == Kind::Prediction && !evaluation.rows.is_empty();
-    // A ratio's rows are long runs, and what moves both of them alike moves it little: their phases
-    // say what it is made of.
+    // The rows of a kernel's ratio are long runs: their phases say what it is made of. A hash table's
+    // are short.
     let ratio = evaluation.claim.over == Over::Ratio;
-    if !predicted || ratio || !evaluation.rows.iter().all(on_sim) {
+    let long = ratio
+        && evaluation
+            .rows
+            .iter()
+            .any(|row| row.workload != "hashtable");
+    if !predicted || long || !evaluation.rows.iter().all(on_sim) {
         return None;
     }
     sim::pod::load(&evaluation.claim.pod).ok()

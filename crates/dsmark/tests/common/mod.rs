@@ -19,6 +19,23 @@ const HANG: Duration = Duration::from_mins(2);
 /// Marks the processes of one test: hosts inherit the environment of their launcher.
 const MARK: &str = "DSMARK_TEST_MARK";
 
+/// A plan of a first trial that is soon over, and a second that never ends by itself.
+pub(crate) const ENDLESS: &str = r#"
+name = "endless"
+warmup = 0
+deadline_seconds = 1e6
+[[trial]]
+workload = "visibility"
+params = { rounds = 10 }
+max_reps = 3
+[[trial]]
+workload = "visibility"
+params = { rounds = 100 }
+max_reps = 4294967295
+max_seconds = 1e6
+target = 0.0
+"#;
+
 /// Polls until `ready` has an answer.
 ///
 /// # Panics

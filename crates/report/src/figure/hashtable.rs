@@ -30,8 +30,8 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
         SMALL,
         MUTED,
         "Marker: median of the repetitions. One host alone needs nothing published. Below each: \
-         lines that an operation publishes and observes, from the census; where they grow with \
-         hosts, operations wait for each other and look again.",
+         lines that an operation publishes and observes, from the census. They grow with hosts \
+         where a lock looks at a line of every host, and where who waits looks again.",
     );
     for label in conditions
         .iter()
@@ -94,6 +94,15 @@ fn lines_moved(row: &Row) -> Option<f64> {
     Some(census.lines_published + census.lines_observed)
 }
 
+/// Lines have no unit.
+fn heading(group: &str, what: &str, unit: &str, remark: &str) -> String {
+    let scale = format!("{unit}{remark}");
+    match scale.trim_start_matches(", ") {
+        "" => format!("{group}: {what}"),
+        scale => format!("{group}: {what} ({scale})"),
+    }
+}
+
 fn panel(
     page: &mut Page,
     conditions: &[&&Condition<'_>],
@@ -131,7 +140,7 @@ fn panel(
     let scale = Scale::fit(unit, values.iter().copied());
     let y = Ruler::fit(scale, &values);
     page.chart(&Chart {
-        heading: capital(&format!("{group}: {what} ({}{})", scale.unit, y.remark())),
+        heading: capital(&heading(group, what, scale.unit, y.remark())),
         x: &Ruler::doubling(&hosts, |hosts| format!("{hosts:.0}")),
         x_name: "hosts",
         y: &y,

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use check::{Bounds, End, Shape, Subject, Timeouts, Violation};
-use fabric::{Arena, Gone, HostAtomics, Lines, Mark, Program, Ptr, Seat};
+use check::{End, Timeouts, Violation};
+use fabric::{Gone, HostAtomics, Mark};
+use sync::Patience;
 use sync::lock::{Lock, Member, NotAcquired};
-use sync::{Desk, Patience};
 
+use super::asking::{Asking, Out, Way};
 use super::count;
-use crate::setting::Setting;
 
 /// The section of a host that has something to do with the lock: asks, waits, holds, releases.
 const BUSY: u32 = 1;
@@ -21,14 +21,11 @@ const BUSY: u32 = 1;
 const THROUGH: u32 = 100;
 
 /// Every host counts once, if it gets the lock.
+pub type Dying<L> = Asking<L, Dies>;
+
+/// Any host may die at any step.
 #[derive(Debug)]
-pub struct Dying<L> {
-    name: &'static str,
-    arena: Arena,
-    lock: L,
-    counter: Ptr<u64>,
-    setting: Setting,
-}
+pub struct Dies;
 
 /// Where a host was when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,23 +54,11 @@ pub enum Fate {
 }
 
 impl<L: Lock> Dying<L> {
-    /// `lock/NAME-dying` on this pod.
-    pub fn new(name: &'static str, setting: Setting) -> Self {
-        let mut arena = Arena::new();
-        Self {
-            name,
-            lock: L::lay_out(&mut arena, "lock", &setting.options()),
-            counter: arena.per_host("counter", 1, 1)[0].start(),
-            arena,
-            setting,
-        }
-    }
-
     /// Where those that died were, and what became of each that lived.
     pub fn outcome(&self, end: &End<'_, Result<Fate, NotAcquired>>) -> Outcome {
         let stage = |(host, inside): (usize, &Option<Vec<u32>>)| {
             let inside = inside.as_ref()?;
-            Some(if host as u32 == self.setting.hosts {
+            Some(if host as u32 == self.hosts() {
                 Stage::Serving
             } else if inside.contains(&0) {
                 Stage::Holding
@@ -100,93 +85,47 @@ pub struct Outcome {
     pub lived: BTreeSet<Fate>,
 }
 
-impl<L: Lock> Program for Dying<L> {
-    type Out = Result<Fate, NotAcquired>;
+impl Way for Dies {
+    const NAME: &'static str = "dying";
+    const TIMEOUTS: Timeouts = Timeouts::Last;
+    const CRASHES: bool = true;
 
-    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
-        if seat.host == self.setting.hosts {
-            let desk = Desk::default();
-            crate::serve(port, desk, |desk| self.lock.serve(port, desk))?;
-        }
-        let mut me = Member::new(seat.host);
-        let busy = BUSY + seat.host;
+    type Out = Fate;
+
+    fn contend<L: Lock, P: HostAtomics>(
+        it: &Dying<L>,
+        host: u32,
+        port: &P,
+    ) -> Result<Fate, NotAcquired> {
+        let mut me = Member::new(host);
+        let busy = BUSY + host;
         port.mark(Mark::Enter(busy));
-        match self
-            .lock
-            .acquire(port, &mut me, Patience::for_ns(port, 1.0))
-        {
+        match it.lock.acquire(port, &mut me, Patience::for_ns(port, 1.0)) {
             Ok(()) => {}
             Err(NotAcquired::TimedOut { queued: true, .. }) => return Ok(Fate::Queued),
             Err(NotAcquired::TimedOut { queued: false, .. }) => return Ok(Fate::Withdrawn),
             Err(gone) => return Err(gone),
         }
         port.mark(Mark::Enter(0));
-        count(port, self.counter);
+        count(port, it.counter);
         port.mark(Mark::Leave(0));
-        match self.lock.release(port, &mut me) {
+        match it.lock.release(port, &mut me) {
             Ok(()) => {}
             Err(Gone::LostHost { .. }) => return Ok(Fate::Stuck),
             Err(gone) => return Err(gone.into()),
         }
         port.mark(Mark::Leave(busy));
-        port.mark(Mark::Enter(THROUGH + seat.host));
+        port.mark(Mark::Enter(THROUGH + host));
         Ok(Fate::Acquired)
     }
-}
 
-impl<L: Lock> Subject for Dying<L> {
-    fn name(&self) -> String {
-        format!("lock/{}-dying{}", self.name, self.setting.suffix())
-    }
-
-    fn shape(&self) -> Shape {
-        self.setting.shape(u32::from(L::SERVED))
-    }
-
-    fn arena(&self) -> &Arena {
-        &self.arena
-    }
-
-    fn validated(&self) -> Vec<Lines> {
-        self.setting
-            .registers(&self.arena, "lock", u32::from(L::SERVED))
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.setting.bounds()
-    }
-
-    fn serves(&self, seat: Seat) -> bool {
-        seat.host == self.setting.hosts
-    }
-
-    fn survives_crashes(&self) -> bool {
-        true
-    }
-
-    fn timeouts(&self) -> Timeouts {
-        Timeouts::Last
-    }
-
-    fn has_twins(&self) -> bool {
-        false
-    }
-
-    fn judge(&self, end: &End<'_, Self::Out>) -> Result<(), Violation> {
-        let died = end.died.iter().any(Option::is_some);
-        let acquired = |out: &&Self::Out| **out == Ok(Fate::Acquired);
-        let lived: Vec<&Self::Out> = end.outs.iter().flatten().copied().collect();
-        if !died && !lived.iter().all(acquired) {
-            return Err(Violation::wrong(format!(
-                "nobody died, and the hosts ended with {lived:?}"
-            )));
-        }
-        let (count, expected) = (end.word(self.counter), u64::from(self.setting.hosts));
-        if died || count == expected {
+    fn judge(end: &End<'_, Out<Self>>) -> Result<(), Violation> {
+        let lived: Vec<&Out<Self>> = end.outs.iter().flatten().copied().collect();
+        if lived.iter().all(|out| **out == Ok(Fate::Acquired)) {
             return Ok(());
         }
-        Err(Violation::lost_update(format!(
-            "the counter is {count} after {expected} increments under the lock"
+        Err(Violation::wrong(format!(
+            "nobody died, and the hosts ended with {lived:?}"
         )))
     }
 }

@@ -24,11 +24,8 @@ impl Atomic64 for LockedAtomic {
     /// Cost: acquire, 1 observe of 1 line, 1 publish, release.
     fn apply<P: HostAtomics>(&self, port: &P, who: u32, op: Rmw) -> Result<Option<u64>, Gone> {
         let mut me = Member::new(who);
-        match self.lock.acquire(port, &mut me, Patience::Endless) {
-            Ok(()) => {}
-            Err(NotAcquired::Gone(gone)) => return Err(gone),
-            Err(NotAcquired::TimedOut { .. }) => unreachable!("patience is endless"),
-        }
+        let acquired = self.lock.acquire(port, &mut me, Patience::Endless);
+        acquired.map_err(NotAcquired::gone)?;
         // Serves the load below: the last holder may have been another host.
         port.observe(self.word.line());
         let old = port.load(self.word);

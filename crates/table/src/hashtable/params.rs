@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use sync::Arrival;
 use sync::lock::Algorithm;
 
-use crate::client::{MOST_INSERTS, Mix, Placement};
+use crate::client::{MOST_INSERTS, Mix, Placement, key};
 use crate::draw::{Distribution, Draw};
-use crate::shape::{Config, MAX_BATCH, Sharing};
+use crate::shape::{Config, MAX_BATCH, Shape, Sharing};
 
 /// Events that a lane records in a repetition at most.
 const MAX_EVENTS: usize = 4_096;
@@ -86,14 +86,8 @@ impl Default for Params {
 
 impl Params {
     pub(super) fn config(&self, pod: Pod) -> Config {
-        let lanes = u64::from(pod.hosts * pod.lanes);
-        let inserted = if self.mix == Mix::D {
-            lanes * (u64::from(self.operations) / MOST_INSERTS + 1)
-        } else {
-            0
-        };
         Config {
-            entries: self.entries + inserted,
+            entries: self.entries + self.inserts(pod),
             value_words: self.value_bytes as usize / 8,
             group_buckets: self.group_buckets,
             sharing: self.sharing,
@@ -135,6 +129,43 @@ impl Params {
         }
     }
 
+    /// Keys that a lane may insert beside the entries, all lanes together.
+    fn inserts(&self, pod: Pod) -> u64 {
+        let lanes = u64::from(pod.hosts * pod.lanes);
+        match self.mix {
+            Mix::D => lanes * (u64::from(self.operations) / MOST_INSERTS + 1),
+            _ => 0,
+        }
+    }
+
+    /// Refuses groups too small for the keys that fall into them. As many buckets as the default
+    /// has are enough for any keys that were not chosen to collide; of fewer, keys are counted.
+    fn check_groups(&self, pod: Pod) -> Result<(), String> {
+        let config = self.config(pod);
+        if self.group_buckets >= Config::of(1, 1).group_buckets {
+            return Ok(());
+        }
+        let shape = Shape::of(&config, pod);
+        let mut keys = vec![0u64; shape.groups() as usize];
+        // Where lanes insert into some parts only, they skip the keys of others.
+        let skipped = match self.placement {
+            Placement::Mixed => 1,
+            _ => u64::from(pod.hosts),
+        };
+        for index in 0..self.entries + skipped * self.inserts(pod) {
+            keys[shape.group(shape.home(key(index))) as usize] += 1;
+        }
+        let (most, slots) = (keys.into_iter().max().unwrap_or(0), shape.group_slots());
+        if most <= slots {
+            return Ok(());
+        }
+        Err(format!(
+            "group_buckets = {}: {most} keys fall into one group, which has {slots} slots; use \
+             more buckets a group (group_buckets)",
+            self.group_buckets
+        ))
+    }
+
     /// Refuses what cannot run.
     pub(super) fn check(&self, pod: Pod) -> Result<(), String> {
         if !self.value_bytes.is_multiple_of(8) {
@@ -142,6 +173,7 @@ impl Params {
             return Err(format!("value_bytes = {bytes}: use a multiple of 8"));
         }
         self.config(pod).check(pod)?;
+        self.check_groups(pod)?;
         if self.theta <= 0.0 || self.theta >= 1.0 {
             return Err(format!(
                 "theta = {}: use more than 0, less than 1",

@@ -89,6 +89,7 @@ impl Memtis {
         tenants: usize,
     ) -> Self {
         let constants = Constants::new(preset, setup, switches);
+        let group = Group::new(constants.cooling_samples, constants.adaptation_samples);
         Self {
             switches,
             splits: features.split,
@@ -96,7 +97,7 @@ impl Memtis {
             controller: sampling::Controller::default(),
             records: Records::default(),
             lists: Lists::default(),
-            groups: vec![Group::new(); tenants.max(1)],
+            groups: vec![group; tenants.max(1)],
             samples: Vec::new(),
             rate_left: [constants.rate_pages; 2],
             next_collapse: 0,

@@ -65,8 +65,7 @@ pub(super) fn compare(
 
 pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     let experiment = super::experiment(tiered)?;
-    super::known(from)?;
-    let base = Variant::parse(from)?;
+    let base = super::memtis(from)?;
     let other = if base == Variant::parse("memtis-paper")? {
         "memtis-kernel"
     } else {

@@ -20,6 +20,13 @@ const VARIANTS: [&str; 4] = [
 
 pub(super) fn claims(tiered: &Tiered) -> Result<(), Failure> {
     let given = super::experiment(tiered)?;
+    let usual = Experiment::default();
+    if given.workload != usual.workload || given.ratio != usual.ratio {
+        return Err(Failure::usage(
+            "tier claims runs the workloads and ratios of the published statements: leave \
+             --workload and --ratio out, or use `dsmark tier ablate`",
+        ));
+    }
     let mut experiments = Vec::new();
     for workload in WORKLOADS {
         for ratio in RATIOS {

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use harness::collect::Measured;
 use harness::progress::Progress;
 use harness::{Ended, Recorder};
 use record::{Results, Stop};
 use serde_json::{Map, Value};
 use tiering::experiment::{Experiment, ExperimentError, Reference};
+use tiering::law::Scatter;
 use tiering::run::Outcome;
 
 use super::rows::{Metric, line, params, rows};
@@ -106,33 +108,47 @@ impl Session {
         policies: &[String],
         seeds: usize,
         task: impl Fn(&str, usize) -> Result<Outcome, ExperimentError> + Sync,
-        mut metrics: impl FnMut(&str, &[Outcome]) -> Result<Vec<Metric>, Failure>,
+        metrics: impl FnMut(&str, &[Outcome]) -> Result<Vec<Metric>, Failure>,
+    ) -> Result<(), Failure> {
+        let params = |policy: &str| params(experiment, policy);
+        self.arms(experiment, policies, seeds, task, metrics, params)
+    }
+
+    /// The same for whatever is told apart by name: `params` are those of a name's rows.
+    pub(super) fn arms<T: Send>(
+        &mut self,
+        experiment: &Experiment,
+        names: &[String],
+        seeds: usize,
+        task: impl Fn(&str, usize) -> Result<T, ExperimentError> + Sync,
+        mut metrics: impl FnMut(&str, &[T]) -> Result<Vec<Metric>, Failure>,
+        params: impl Fn(&str) -> Result<Map<String, Value>, Failure>,
     ) -> Result<(), Failure> {
         if self.interrupted.load(Relaxed) {
             return Ok(());
         }
         let interrupted = Arc::clone(&self.interrupted);
-        let mut outcomes: Vec<Outcome> = Vec::new();
+        let mut outcomes: Vec<T> = Vec::new();
         let mut failure = None;
-        let of = |index: usize| (&policies[index / seeds], index % seeds);
-        let mut keep = |index: usize, outcome: Result<Outcome, ExperimentError>| {
-            let (policy, seed) = of(index);
-            let title = format!("{} {}, {policy}", experiment.workload, experiment.ratio);
+        let of = |index: usize| (&names[index / seeds], index % seeds);
+        let mut keep = |index: usize, outcome: Result<T, ExperimentError>| {
+            let (name, seed) = of(index);
+            let title = format!("{} {}, {name}", experiment.workload, experiment.ratio);
             self.progress
                 .trial_done(&format!("{title}, seed {}", seed + 1));
             outcomes.push(outcome?);
             if outcomes.len() == seeds {
-                self.add_policy(experiment, policy, &metrics(policy, &outcomes)?, false)?;
+                self.add("tier", &params(name)?, &metrics(name, &outcomes)?, false)?;
                 outcomes.clear();
             }
             Ok::<(), Failure>(())
         };
         let kept = in_order(
-            policies.len() * seeds,
+            names.len() * seeds,
             &interrupted,
             |index| {
-                let (policy, seed) = of(index);
-                task(policy, seed)
+                let (name, seed) = of(index);
+                task(name, seed)
             },
             |index, outcome| {
                 let result = keep(index, outcome);
@@ -143,21 +159,10 @@ impl Session {
             return Err(failure);
         }
         if !outcomes.is_empty() {
-            let (policy, _) = of(kept - 1);
-            self.add_policy(experiment, policy, &metrics(policy, &outcomes)?, true)?;
+            let (name, _) = of(kept - 1);
+            self.add("tier", &params(name)?, &metrics(name, &outcomes)?, true)?;
         }
         Ok(())
-    }
-
-    fn add_policy(
-        &mut self,
-        experiment: &Experiment,
-        policy: &str,
-        metrics: &[Metric],
-        cut: bool,
-    ) -> Result<(), Failure> {
-        let params = params(experiment, policy)?;
-        self.add("tier", &params, metrics, cut)
     }
 
     /// Keeps metrics of one trial; `cut` if fewer repetitions were run than planned.
@@ -169,8 +174,11 @@ impl Session {
         cut: bool,
     ) -> Result<(), Failure> {
         let mut measured = rows(workload, params, self.trial, metrics)?;
+        let scatter = scatter(&measured);
+        let parts = [self.caveat.clone(), scatter].into_iter().flatten();
+        let caveat = parts.reduce(|all, part| format!("{all}; {part}"));
         for (row, _) in &mut measured {
-            row.caveat.clone_from(&self.caveat);
+            row.caveat.clone_from(&caveat);
             row.stopped = cut.then_some(Stop::Interrupted);
         }
         self.recorder.add(measured);
@@ -192,6 +200,15 @@ impl Session {
         // What befell the run is told first: why nothing can be shown usually follows from it.
         kept.verdict().and(shown)
     }
+}
+
+/// What of a policy's rows more seeds would have to say.
+fn scatter(measured: &[Measured]) -> Option<String> {
+    let (row, samples) = measured
+        .iter()
+        .find(|(row, _)| row.metric == "fast_hit_ratio")?;
+    let ends = row.ci95.or_else(|| Some([row.min?, row.max?]))?;
+    Scatter::of(ends, samples.len()).map(|scatter| scatter.to_string())
 }
 
 fn show(kept: &Kept, shown: &Shown) -> Result<(), Failure> {

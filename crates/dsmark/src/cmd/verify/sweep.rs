@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use record::{Results, Row};
-use report::claims::Evaluation;
+use report::claims::{Evaluation, Over};
 use sim::pod::PodFile;
 
 use super::{Finding, simulated};
@@ -15,6 +15,14 @@ const STEP: f64 = 0.25;
 
 /// Below this a change is arithmetic, not an effect.
 const LEAST_PERCENT: f64 = 0.05;
+
+/// Warmed up where a ratio is of repetitions that find their entries in the caches.
+fn short(over: Over) -> Short {
+    Short {
+        warmup: u32::from(over == Over::Ratio),
+        ..SHORT
+    }
+}
 
 const SHORT: Short = Short {
     warmup: 0,
@@ -99,9 +107,10 @@ fn value(evaluation: &Evaluation<'_>, file: &PodFile) -> Option<f64> {
     let mut trials: Vec<&Row> = evaluation.rows.clone();
     trials.sort_by_key(|row| row.trial);
     trials.dedup_by_key(|row| row.trial);
+    let short = short(evaluation.claim.over);
     let rows = trials
         .iter()
-        .flat_map(|row| again(row, file.clone(), &SHORT).rows);
+        .flat_map(|row| again(row, file.clone(), &short).rows);
     let results = Results::in_memory(rows.collect());
     evaluation.claim.evaluate(&results).decisive()
 }

@@ -8,12 +8,20 @@ use crate::machine::{Mechanism, Page, Tier};
 use crate::scale::SUBPAGES;
 
 impl Memtis {
-    /// Cools or adapts when the number of samples says so.
+    /// Cools or adapts when the number of samples says so: not both, so that where they coincide
+    /// the adaptation is left out. Counts down, since a division costs as much as the rest.
     pub(super) fn after_sample(&mut self, tenant: usize, machine: &Mechanism) {
-        let samples = self.groups[tenant].samples;
-        if samples.is_multiple_of(self.constants.cooling_samples) {
+        let group = &mut self.groups[tenant];
+        group.to_cooling -= 1;
+        group.to_adaptation -= 1;
+        let adapts = group.to_adaptation == 0;
+        if adapts {
+            group.to_adaptation = self.constants.adaptation_samples;
+        }
+        if group.to_cooling == 0 {
+            group.to_cooling = self.constants.cooling_samples;
             self.cool(tenant, machine);
-        } else if samples.is_multiple_of(self.constants.adaptation_samples) {
+        } else if adapts {
             self.adapt(tenant, machine);
         }
     }

@@ -1,7 +1,7 @@
 //! From a sample to a page's place: records, lazy cooling, histograms, lists.
 
 use super::group::Group;
-use super::histogram::{BASE_WEIGHT, BINS, Skew, bin};
+use super::histogram::{BASE_WEIGHT, BINS, Skew, bin, least_of};
 use super::lists::Which;
 use super::switches::Switch;
 use super::{Memtis, Records};
@@ -40,7 +40,6 @@ impl Memtis {
         let accesses = self.accesses_of(sample.store);
         self.cool_page(page, tenant);
         let group = &mut self.groups[tenant];
-        group.samples += 1;
         group.splitting.samples += 1;
         group.new_fast_hits += u64::from(tier == Tier::Fast);
         let record = &mut self.records.base[sample.vpn as usize];
@@ -126,11 +125,29 @@ impl Memtis {
     }
 }
 
+/// A count after so many coolings.
+fn halved(count: u32, coolings: u32) -> u32 {
+    count.checked_shr(coolings).unwrap_or(0)
+}
+
+/// How many of a huge page's subpages are in each bin. Four arrays in turn, or each count would
+/// wait for the store of the one before: neighbours are mostly in the same bin.
+fn bins_of(counts: &[u32; SUBPAGES as usize]) -> [u64; BINS] {
+    let bins = counts.map(|count| bin(count) as u8);
+    let mut partial = [[0_u64; BINS]; 4];
+    for four in bins.chunks_exact(4) {
+        for (partial, &bin) in partial.iter_mut().zip(four) {
+            partial[usize::from(bin) % BINS] += 1;
+        }
+    }
+    std::array::from_fn(|bin| partial.iter().map(|part| part[bin]).sum())
+}
+
 /// Halves a record; the bins that the shifted histogram had it in, and that it is in now.
 fn halve(record: &mut BaseRecord, behind: u32, group: &Group) -> (usize, usize) {
     let before = bin(record.total);
-    record.may_hot = before as u32 >= group.base;
-    record.total = record.total.checked_shr(behind).unwrap_or(0);
+    record.may_hot = record.total >= least_of(group.base as usize);
+    record.total = halved(record.total, behind);
     record.clock = group.clock;
     (before.saturating_sub(behind as usize), bin(record.total))
 }
@@ -144,7 +161,8 @@ fn enter(group: &mut Group, from: usize, to: usize, rebuild: bool) {
 }
 
 impl Records {
-    /// Cools a huge page and its subpages; measures its skew before.
+    /// Cools a huge page and its subpages; measures its skew before. Most of what a sample
+    /// costs is its share of this.
     fn cool_huge(&mut self, region: u32, group: &mut Group, rebuild: bool) {
         let record = &mut self.huge[region as usize];
         let behind = group.clock.saturating_sub(record.clock);
@@ -153,26 +171,28 @@ impl Records {
         }
         let range = Page::Huge(region).range();
         let subpages = &mut self.base[range.start as usize..range.end as usize];
-        let counts = subpages.iter().map(|subpage| subpage.total);
-        record.skew = Skew::of(record.total, counts, group.skew_threshold());
-        group.splitting.buckets[record.skew.bucket] += 1;
-        group.splitting.accesses += record.skew.accesses;
-        group.splitting.used += u64::from(record.skew.hot > 0);
-        // Summed here, and entered once: most subpages were not sampled at all.
-        let (mut left, mut came) = ([0_u64; BINS], [0_u64; BINS]);
-        for subpage in subpages {
-            let (from, to) = halve(subpage, behind, group);
-            left[from] += 1;
-            came[to] += 1;
+        let hot_from = least_of(group.base as usize);
+        let mut counts = [0; SUBPAGES as usize];
+        for (subpage, count) in subpages.iter_mut().zip(&mut counts) {
+            *count = subpage.total;
+            subpage.may_hot = subpage.total >= hot_from;
+            subpage.total = halved(subpage.total, behind);
+            subpage.clock = group.clock;
         }
-        for bin in 0..BINS {
-            if !rebuild {
-                group.based.take(bin, left[bin]);
+        let came = bins_of(&counts.map(|count| halved(count, behind)));
+        if !rebuild {
+            let left = bins_of(&counts);
+            for (bin, pages) in left.into_iter().enumerate() {
+                group.based.take(bin.saturating_sub(behind as usize), pages);
             }
-            group.based.add(bin, came[bin]);
         }
+        for (bin, pages) in came.into_iter().enumerate() {
+            group.based.add(bin, pages);
+        }
+        record.skew = Skew::of(record.total, &counts, group.skew_threshold());
+        group.splitting.count(&record.skew);
         let from = bin(record.total).saturating_sub(behind as usize);
-        record.total = record.total.checked_shr(behind).unwrap_or(0);
+        record.total = halved(record.total, behind);
         record.clock = group.clock;
         if !rebuild {
             group.sized.take(from, u64::from(SUBPAGES));

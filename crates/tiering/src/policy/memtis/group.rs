@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::histogram::{BUCKETS, Histogram};
+use super::histogram::{BUCKETS, Histogram, Skew};
 
 /// What a demotion pass has still to do, in base pages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +49,15 @@ pub(super) struct Splitting {
     pub(super) queues: [VecDeque<u32>; 2],
 }
 
+impl Splitting {
+    /// Counts a huge page that cools.
+    pub(super) fn count(&mut self, skew: &Skew) {
+        self.buckets[skew.bucket] += 1;
+        self.accesses += skew.accesses;
+        self.used += u64::from(skew.hot > 0);
+    }
+}
+
 /// One tenant.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
@@ -62,8 +71,9 @@ pub(super) struct Group {
     pub(super) warm: usize,
     /// The base threshold; wraps below 0 in the kernel.
     pub(super) base: u32,
-    /// Samples on mapped pages.
-    pub(super) samples: u64,
+    /// Samples on mapped pages until the next cooling, and until the next adaptation.
+    pub(super) to_cooling: u64,
+    pub(super) to_adaptation: u64,
     /// Since the last adaptation, nothing but the first one after it lowers thresholds.
     pub(super) cooled: bool,
     pub(super) need_cooling: [bool; 2],
@@ -89,7 +99,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn new() -> Self {
+    /// Empty; with so many samples between two coolings, and between two adaptations.
+    pub(super) fn new(cooling: u64, adaptation: u64) -> Self {
         Self {
             clock: 0,
             sized: Histogram::default(),
@@ -97,7 +108,8 @@ impl Group {
             hot: 1,
             warm: 1,
             base: 1,
-            samples: 0,
+            to_cooling: cooling,
+            to_adaptation: adaptation,
             cooled: false,
             need_cooling: [false; 2],
             need_adjusting: [false; 2],

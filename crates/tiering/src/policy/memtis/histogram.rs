@@ -16,14 +16,23 @@ const EXEMPT_BIN: usize = 13;
 /// The lowest hot threshold.
 const LEAST_THRESHOLD: usize = 1;
 
-/// The bin of a decayed count: `min(15, floor(log2(n + 1)))`.
+/// The bin of a decayed count: `min(15, floor(log2(n + 1)))`, as the exponent of a float. That is
+/// exact, since all that the last bin begins with and more is clamped to 2^15; processors convert
+/// several numbers at once, and many take as long for one bit scan.
 #[inline]
 pub fn bin(total: u32) -> usize {
-    ((total.saturating_add(1)).ilog2() as usize).min(BINS - 1)
+    let clamped = total.min(LAST_BIN_FROM) as i32 + 1;
+    ((clamped as f32).to_bits() >> (f32::MANTISSA_DIGITS - 1)) as usize - EXPONENT_BIAS
 }
 
-/// The least count of a bin.
-fn least_of(bin: usize) -> u32 {
+/// The least count of the last bin.
+const LAST_BIN_FROM: u32 = (1 << (BINS - 1)) - 1;
+
+/// The exponent of 1 in the bits of a float.
+const EXPONENT_BIAS: usize = f32::MAX_EXP as usize - 1;
+
+/// The least count of a bin; of one above the last, which none is in but a count that saturated.
+pub fn least_of(bin: usize) -> u32 {
     match bin {
         0..BINS => (1 << bin) - 1,
         _ => u32::MAX,
@@ -94,33 +103,48 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// Of a huge page's `total` and its subpages' counts before they are halved.
-    pub fn of(total: u32, subpages: impl Iterator<Item = u32>, threshold: usize) -> Self {
-        let (mut hot, mut squares, mut wrapped, mut sum) = (0_u64, 0.0, 0_u64, 0_u64);
+    /// Of a huge page's `total` and its subpages' counts before they are halved. A loop a sum,
+    /// since each alone is one that the compiler makes vectors of.
+    pub fn of(total: u32, subpages: &[u32], threshold: usize) -> Self {
         let least = least_of(threshold);
-        for count in subpages {
-            hot += u64::from(count >= least);
-            squares += f64::from(count) * f64::from(count);
-            // The kernel's product is 32 bits wide: it wraps from a count of 65,536, 128 samples.
-            wrapped += u64::from(count.wrapping_mul(count));
-            sum += u64::from(count);
-        }
+        let hot: u32 = subpages
+            .iter()
+            .map(|&count| u32::from(count >= least))
+            .sum();
+        let (squares, wrapped) = squares(subpages);
+        let sum: u64 = subpages.iter().copied().map(u64::from).sum();
+        let users = u64::from(hot);
         let coded = if bin(total) >= EXEMPT_BIN {
             0
         } else {
-            (wrapped / 11).checked_div(hot).unwrap_or(0) / hot.max(1)
+            (wrapped / 11).checked_div(users).unwrap_or(0) / users.max(1)
         };
         Self {
-            hot: hot as u32,
+            hot,
             bucket: bucket(coded),
             factor: if hot == 0 {
                 0.0
             } else {
-                squares / (hot * hot) as f64
+                squares / (users * users) as f64
             },
             accesses: sum / u64::from(BASE_WEIGHT),
         }
     }
+}
+
+/// The sum of squared counts, and the kernel's: its product is 32 bits wide, so that it wraps from
+/// a count of 65,536, 128 samples. Below that both are the same whole number.
+fn squares(counts: &[u32]) -> (f64, u64) {
+    let bits = counts.iter().fold(0, |all, count| all | count);
+    if bits.leading_zeros() >= u32::BITS / 2 {
+        let squares = counts.iter().map(|&count| u64::from(count * count));
+        let sum: u64 = squares.sum();
+        return (sum as f64, sum);
+    }
+    let wrapped = counts.iter().map(|count| count.wrapping_mul(*count));
+    let exact = counts.iter().copied().map(f64::from);
+    let exact = exact.map(|count| count * count).sum();
+    (exact, wrapped.map(u64::from).sum())
 }
 
 /// The decayed number of records after so many coolings, `2C - C / 2^(coolings - 1)`. `masked`
@@ -282,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_product_wraps_at_128_samples() {
-        let at = |samples: u32| Skew::of(0, std::iter::once(samples * BASE_WEIGHT), 9);
+        let at = |samples: u32| Skew::of(0, &[samples * BASE_WEIGHT], 9);
         assert_eq!(at(128).bucket, 0);
         assert_eq!(at(127).bucket, 20);
         assert!(at(128).factor > at(127).factor);

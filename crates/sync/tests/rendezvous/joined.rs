@@ -4,36 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fabric::{
-    Arena, Discipline, Gone, HostAtomics, LINE_BYTES, NoWatch, Pod, Program, Seat, Setting,
-    Substrate, wait_until,
+    Arena, Gone, HostAtomics, LINE_BYTES, Line, NoWatch, Pod, Program, Seat, SplitMix64, Substrate,
+    wait_until,
 };
 use sync::{Header, HeartRates, HostState, Identity, JoinError, RunState, join};
 
 use crate::beating::Hearts;
-use crate::memory::Words;
-use crate::simulator::{Costs, Simulator};
+use crate::{setting, slow};
 
 const HOSTS: u32 = 3;
 const TIMEOUT_MS: u64 = 2_000;
-
-/// A pause of a millisecond: a second of waiting is a thousand looks.
-const SLOW: Costs = Costs {
-    pause: 1_000_000,
-    ..Costs::MADE_UP
-};
 
 fn header() -> (Header, u64) {
     let mut arena = Arena::new();
     let header = Header::lay_out(&mut arena);
     (header, arena.region_bytes())
-}
-
-fn setting() -> Setting {
-    Setting {
-        pod: Pod::new(HOSTS, 1),
-        discipline: Discipline::DEFAULT,
-        host_bytes: 0,
-    }
 }
 
 /// What each seat joins as.
@@ -80,40 +65,76 @@ impl Program for Arrivals {
     }
 }
 
-fn arrive(simulator: &Simulator, arrivals: &Arrivals) -> Vec<Joined> {
-    let outs = simulator.run(&setting(), &NoWatch, arrivals);
+fn arrive(arrivals: &Arrivals) -> Vec<Joined> {
+    run(HOSTS, arrivals)
+}
+
+fn run<G: Program>(hosts: u32, program: &G) -> Vec<G::Out> {
+    let pod = Pod::new(hosts, 1);
+    let outs = slow(pod, header().1).run(&setting(pod, 0), &NoWatch, program);
     outs.into_iter().map(|(_, out)| out).collect()
 }
 
-fn blank() -> Simulator {
-    Simulator::new(SLOW, header().1)
+/// One run after the other over the same region, each host with what the last left in its cache.
+struct Again(Vec<Arrivals>);
+
+impl Program for Again {
+    type Out = Vec<Joined>;
+
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Self::Out {
+        let run = |arrivals: &Arrivals| {
+            let joined = arrivals.lane(seat, port);
+            // Some tens of milliseconds: the last host has joined, and falls silent.
+            port.work(100_000_000);
+            joined
+        };
+        self.0.iter().map(run).collect()
+    }
 }
 
 #[test]
 fn hosts_join_a_blank_region_and_then_what_it_left() {
-    let simulator = blank();
     // No run says that it ended: the next finds dead hosts and a line that says running.
-    for cookie in [10, 20, 30] {
-        let outs = arrive(&simulator, &Arrivals::all(cookie));
-        assert_eq!(outs, vec![Some(Ok(cookie)); 3]);
+    let cookies = [10, 20, 30];
+    let outs = run(HOSTS, &Again(cookies.map(Arrivals::all).into()));
+    for (index, cookie) in cookies.into_iter().enumerate() {
+        for joined in &outs {
+            assert_eq!(joined[index], Some(Ok(cookie)));
+        }
+    }
+}
+
+/// Host 0 leaves random bytes everywhere, before anybody joins.
+struct Random(Arrivals, u64);
+
+impl Random {
+    fn words(&self) -> impl Iterator<Item = [u64; 8]> {
+        let mut draw = SplitMix64::new(1);
+        (0..self.1 / LINE_BYTES).map(move |_| std::array::from_fn(|_| draw.word()))
+    }
+}
+
+impl Program for Random {
+    type Out = Joined;
+
+    fn lane<P: HostAtomics>(&self, seat: Seat, port: &P) -> Joined {
+        if seat.host == 0 {
+            for (line, words) in self.words().enumerate() {
+                port.write_published(Line(line as u64).start(), &words);
+            }
+        } else {
+            // Some milliseconds: host 0 needs as many microseconds a line.
+            port.work(100_000_000);
+        }
+        self.0.lane(seat, port)
     }
 }
 
 #[test]
 fn random_bytes_are_not_a_region() {
-    let (_, region_bytes) = header();
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut line = || -> Words {
-        std::array::from_fn(|_| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random
-        })
-    };
-    let device: Vec<_> = (0..region_bytes / LINE_BYTES).map(|_| line()).collect();
-    let first_word = device[0][0];
-    let outs = arrive(&Simulator::over(SLOW, device), &Arrivals::all(10));
+    let random = Random(Arrivals::all(10), header().1);
+    let first_word = random.words().next().expect("a header has lines")[0];
+    let outs = run(HOSTS, &random);
     let foreign = JoinError::Foreign { first_word };
     assert_eq!(outs, vec![Some(Err(foreign)); 3]);
 }
@@ -122,7 +143,7 @@ fn random_bytes_are_not_a_region() {
 fn a_host_of_another_build_is_named_on_both_sides() {
     let mut arrivals = Arrivals::all(10);
     arrivals.host(1).build_id = 0xb2;
-    let outs = arrive(&blank(), &arrivals);
+    let outs = arrive(&arrivals);
     let differs = JoinError::Differs {
         host: 1,
         what: "build",
@@ -137,7 +158,7 @@ fn a_host_of_another_build_is_named_on_both_sides() {
 fn a_host_of_another_layout_is_named_on_both_sides() {
     let mut arrivals = Arrivals::all(10);
     arrivals.host(2).layout_hash = 0x1b;
-    let outs = arrive(&blank(), &arrivals);
+    let outs = arrive(&arrivals);
     let differs = Some(Err(JoinError::Differs {
         host: 2,
         what: "plan and layout",
@@ -153,7 +174,7 @@ fn a_host_that_does_not_arrive_is_named() {
     arrivals.identities[2] = None;
     // Outlasts host 0, to hear what it has to say.
     arrivals.host(1).timeout_ms = 2 * TIMEOUT_MS;
-    let outs = arrive(&blank(), &arrivals);
+    let outs = arrive(&arrivals);
     let missing = JoinError::Missing {
         host: 2,
         timeout_ms: TIMEOUT_MS,
@@ -170,7 +191,7 @@ fn a_host_that_does_not_arrive_is_named() {
 fn hosts_without_their_first_are_not_welcomed() {
     let mut arrivals = Arrivals::all(10);
     arrivals.identities[0] = None;
-    let outs = arrive(&blank(), &arrivals);
+    let outs = arrive(&arrivals);
     let not_welcomed = Some(Err(JoinError::NotWelcomed {
         timeout_ms: TIMEOUT_MS,
     }));
@@ -209,14 +230,13 @@ fn a_second_run_is_refused_while_the_first_beats() {
         let identity = arrivals.host(host);
         (identity.pod, identity.host) = (Pod::new(1, 1), 0);
     }
-    let setting = Setting {
-        pod: Pod::new(2, 1),
-        ..setting()
-    };
     let stop = Arc::new(AtomicBool::new(false));
+    let region_bytes = header().1;
     let header = arrivals.header.clone();
     let hearts = Hearts::new(&header, Pod::new(1, 1), HeartRates::DEFAULT, &stop);
-    let outs = blank().run(&setting, &hearts, &Intruder(arrivals));
+    let pod = Pod::new(2, 1);
+    let substrate = slow(pod, region_bytes);
+    let outs = substrate.run(&setting(pod, 0), &hearts, &Intruder(arrivals));
     assert_eq!(outs[0].1, Ok(10));
     assert_eq!(
         outs[1].1,

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-use fabric::{
-    Arena, Discipline, Gone, HostAtomics, NoWatch, Pod, Port, Program, Seat, Setting, Substrate,
-    Watch,
-};
+use fabric::{Arena, Gone, HostAtomics, NoWatch, Pod, Port, Program, Seat, Substrate, Watch};
+use sim::{Sim, pod};
 use sync::{Barrier, BarrierLayout, Header, Heart, HeartRates};
 
-use crate::simulator::{Costs, Simulator};
+use crate::setting;
 
 /// The hearts of all hosts: one simulator holds what natively are as many processes.
 pub(crate) struct Hearts(Vec<Heart>);
@@ -83,20 +81,18 @@ impl Program for Epochs {
     }
 }
 
-fn setting(pod: Pod, arena: &Arena) -> Setting {
-    Setting {
-        pod,
-        discipline: Discipline::DEFAULT,
-        host_bytes: arena.host_bytes(),
-    }
+/// The pod as it is: hearts look between two pauses, a barrier takes microseconds.
+fn prompt(pod: Pod, arena: &Arena) -> Sim {
+    let file = pod::load("sc26-four-host").expect("a built-in pod");
+    Sim::new(file, pod).region_bytes(arena.region_bytes())
 }
 
 #[test]
 fn nobody_passes_a_barrier_early() {
     let (pod, mut arena) = (Pod::new(3, 2), Arena::new());
     let epochs = Epochs::new(&mut arena, pod, 100, None);
-    let simulator = Simulator::new(Costs::MADE_UP, arena.region_bytes());
-    for (seat, passed) in simulator.run(&setting(pod, &arena), &NoWatch, &epochs) {
+    let simulator = prompt(pod, &arena);
+    for (seat, passed) in simulator.run(&setting(pod, arena.host_bytes()), &NoWatch, &epochs) {
         assert_eq!(passed, Ok(100), "{seat:?}");
     }
 }
@@ -107,34 +103,32 @@ fn a_host_that_falls_silent_is_named_by_the_others() {
     let header = Header::lay_out(&mut arena);
     let epochs = Epochs::new(&mut arena, pod, 10, Some(1));
     let rates = HeartRates {
-        beat_ms: 1,
-        silent_ms: 4,
+        beat_ms: 10,
+        silent_ms: 40,
     };
     let stop = Arc::new(AtomicBool::new(false));
     let hearts = Hearts::new(&header, pod, rates, &stop);
-    let simulator = Simulator::new(Costs::MADE_UP, arena.region_bytes());
+    let simulator = prompt(pod, &arena);
     let lost = Gone::LostHost {
         host: 1,
-        silent_ms: 4,
+        silent_ms: 40,
     };
-    for (seat, passed) in simulator.run(&setting(pod, &arena), &hearts, &epochs) {
+    for (seat, passed) in simulator.run(&setting(pod, arena.host_bytes()), &hearts, &epochs) {
         let expected = if seat.host == 1 { Ok(5) } else { Err(lost) };
         assert_eq!(passed, expected, "{seat:?}");
     }
 }
 
+/// Host 1 leaves without a word; what ends host 0's wait for it is that it is told to stop.
 #[test]
 fn a_stopped_host_leaves_its_waits() {
     let (pod, mut arena) = (Pod::new(2, 1), Arena::new());
     let header = Header::lay_out(&mut arena);
-    let epochs = Epochs::new(&mut arena, pod, 4, None);
+    let epochs = Epochs::new(&mut arena, pod, 4, Some(1));
     let stop = Arc::new(AtomicBool::new(true));
     let hearts = Hearts::new(&header, pod, HeartRates::DEFAULT, &stop);
-    let simulator = Simulator::new(Costs::MADE_UP, arena.region_bytes());
-    let outs = simulator.run(&setting(pod, &arena), &hearts, &epochs);
-    // Neither host is told why the other stops: each finds its own flag set.
-    for (seat, passed) in outs {
-        let torn_down = matches!(passed, Err(Gone::Teardown { .. }));
-        assert!(torn_down, "{seat:?}: {passed:?}");
-    }
+    let simulator = prompt(pod, &arena);
+    let outs = simulator.run(&setting(pod, arena.host_bytes()), &hearts, &epochs);
+    let passed = outs[0].1;
+    assert!(matches!(passed, Err(Gone::Teardown { .. })), "{passed:?}");
 }
