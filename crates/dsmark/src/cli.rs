@@ -221,6 +221,7 @@ pub(crate) struct Layout {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // a flag of the command line each
 pub(crate) struct Check {
     /// Names, or beginnings of names: `lock`, `bakery`, `litmus/sb`, `zoo`, `lock/*-4-hosts`
     pub(crate) names: Vec<String>,
