@@ -42,7 +42,7 @@ fn run(
         lanes,
         // A pod of one host has the rows of the host alone.
         host: (hosts == 1).then_some(0),
-        census: Some(census.clone()),
+        census: Some(census),
         ..row_of(workload, params.clone(), metric, unit)
     };
     vec![
