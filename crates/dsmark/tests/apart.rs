@@ -160,7 +160,11 @@ fn another_parameter_is_named_with_both_values() {
     };
     let said = pod.run(&MEASURE, odd);
     for said in &said {
-        assert!(said.err.contains("host 2 (") && said.err.contains("differs from host 0"));
+        assert!(
+            said.err.contains("host 2 (") && said.err.contains("differs from host 0"),
+            "{}",
+            said.err
+        );
         assert!(
             said.err.contains("params.lines: 8 there, 1 at host 0"),
             "{}",

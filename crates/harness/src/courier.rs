@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use fabric::{Gone, Substrate, Watch};
+use fabric::{Gone, Port, Seat, Substrate, Watch};
+use sync::heart::ANOTHER_FAILED;
 
 use crate::agree::{Effective, Placement, Verdict, judge};
 use crate::frame::{Blame, Failure, Frame};
@@ -113,6 +114,37 @@ impl<'a, C: Carrier> Courier<'a, C> {
     }
 }
 
+/// How long a host that hears of another's failure still waits for what host 0 decided.
+const DECIDED: Duration = Duration::from_secs(2);
+
+/// Whoever is refused leaves as failed as soon as it knows why. That must not end the wait of those
+/// who do not know yet: the reason is on its way to them too.
+struct Undeterred<'a, W> {
+    watch: &'a W,
+    /// When another's failure was first heard of.
+    heard: OnceLock<Instant>,
+}
+
+impl<'a, W: Watch> Undeterred<'a, W> {
+    fn new(watch: &'a W) -> Self {
+        Self {
+            watch,
+            heard: OnceLock::new(),
+        }
+    }
+}
+
+impl<W: Watch> Watch for Undeterred<'_, W> {
+    fn look<P: Port>(&self, seat: Seat, port: &P) -> Result<(), Gone> {
+        match self.watch.look(seat, port) {
+            Err(Gone::Teardown {
+                why: ANOTHER_FAILED,
+            }) if self.heard.get_or_init(Instant::now).elapsed() < DECIDED => Ok(()),
+            looked => looked,
+        }
+    }
+}
+
 impl<C: Carrier> Post for Courier<'_, C> {
     fn send(&self, frame: Frame) {
         let mut state = self.state();
@@ -144,7 +176,7 @@ impl<C: Carrier> Post for Courier<'_, C> {
         } else {
             Vec::new()
         };
-        let told = self.carrier.down(between, watch, &own)?;
+        let told = self.carrier.down(between, &Undeterred::new(watch), &own)?;
         let places = match serde_json::from_slice(&told) {
             Ok(Verdict::Agreed(places)) => places,
             Ok(Verdict::Refused(what)) => {
