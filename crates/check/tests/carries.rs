@@ -118,8 +118,8 @@ fn nobody_is_believed_who_does_not_say_all() {
     assert_eq!(orders(Says::AlwaysTheSame), both);
 }
 
-/// Host 0 counts to two, unless it dies; host 1 waits for that, with patience that is over only when
-/// nobody can go on otherwise. Its wait carries nothing on but the time.
+/// Host 0 counts to two, unless it dies; host 1 waits for that, with patience that is over only
+/// when nobody can go on otherwise. Its wait carries nothing on but the time.
 struct Patient {
     arena: Arena,
     word: Ptr<u64>,

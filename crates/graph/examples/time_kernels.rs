@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The arguments: a graph's path, lanes, `workload:variant` pairs, repetitions, and perhaps sources
-//! of searches. One line a repetition: workload, variant, source, seconds; then the means over lanes
-//! of what they computed and waited, in seconds.
+//! of searches. One line a repetition: workload, variant, source, seconds; then the means over
+//! lanes of what they computed and waited, in seconds.
 
 #![allow(clippy::print_stdout, reason = "an example talks")]
 

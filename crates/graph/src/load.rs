@@ -241,8 +241,8 @@ pub fn loaded(source: &GraphSource, how: &Load) -> Loaded {
     loader().slot(source, how).wait()
 }
 
-/// As [`loaded`], from a lane, at least the rows of a share: of the trial's seed, with as many threads as the host has lanes,
-/// beating while it waits.
+/// As [`loaded`], from a lane, at least the rows of a share: of the trial's seed, with as many
+/// threads as the host has lanes, beating while it waits.
 pub(crate) fn loaded_by_lane<P: HostAtomics>(
     worker: &Worker<'_, P>,
     source: &GraphSource,

@@ -4,8 +4,8 @@
 //! divide them by whole lines. No line has two writing hosts, and nobody ever writes it again.
 //!
 //! *Maintenance.* A post of each host's numbers, a barrier, an observe of them; a post for each
-//! 16 KiB of a lane's share; then the collective freeze of each array: a barrier, an observe by each
-//! host, and a barrier where hosts have several lanes.
+//! 16 KiB of a lane's share; then the collective freeze of each array: a barrier, an observe by
+//! each host, and a barrier where hosts have several lanes.
 
 mod rows;
 
@@ -92,8 +92,8 @@ impl RegionGraph {
         self.outgoing.targets.len()
     }
 
-    /// Makes this host's rows, writes this lane's share of them, and freezes all. Collective over the
-    /// pod: a workload's `prepare` calls it on every lane.
+    /// Makes this host's rows, writes this lane's share of them, and freezes all. Collective over
+    /// the pod: a workload's `prepare` calls it on every lane.
     ///
     /// # Errors
     /// The reason why a wait ended, or why this host cannot have the graph.
@@ -123,8 +123,8 @@ impl RegionGraph {
 
     fn changed(&self, vertices: usize, arcs: u64) -> Unready {
         Unready::Lacking(format!(
-            "{}: {vertices} vertices and {arcs} arcs, and room for {} and {}; the file changed: run \
-             again",
+            "{}: {vertices} vertices and {arcs} arcs, and room for {} and {}; the file changed: \
+             run again",
             self.source,
             self.room_for_vertices(),
             self.room_for_arcs()
@@ -139,8 +139,8 @@ impl RegionGraph {
         *self.frozen.get().expect("`prepare` comes first")
     }
 
-    /// The same graph in this process's own memory, all of it, for a verifier: loaded apart from what
-    /// stands in the region.
+    /// The same graph in this process's own memory, all of it, for a verifier: loaded apart from
+    /// what stands in the region.
     ///
     /// # Errors
     /// That it cannot be had.

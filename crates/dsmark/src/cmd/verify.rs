@@ -110,8 +110,8 @@ fn explained<'a>(evaluation: Evaluation<'a>, results: &Results) -> Finding<'a> {
 fn simulated(evaluation: &Evaluation<'_>) -> Option<PodFile> {
     let on_sim = |row: &&Row| row.substrate == Substrate::Sim;
     let predicted = evaluation.claim.kind == Kind::Prediction && !evaluation.rows.is_empty();
-    // The rows of a kernel's ratio are long runs: their phases say what it is made of. A hash table's
-    // are short.
+    // The rows of a kernel's ratio are long runs: their phases say what it is made of. A hash
+    // table's are short.
     let ratio = evaluation.claim.over == Over::Ratio;
     let long = ratio
         && evaluation

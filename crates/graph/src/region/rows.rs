@@ -49,8 +49,8 @@ impl Rows {
         }
     }
 
-    /// Writes the rows of this host, of which `from` has at least those, and freezes all. Collective
-    /// over the pod.
+    /// Writes the rows of this host, of which `from` has at least those, and freezes all.
+    /// Collective over the pod.
     ///
     /// # Errors
     /// The reason why a wait ended; or, of arcs that are more than there is room for, `too_many`.
@@ -112,7 +112,8 @@ impl Rows {
         (0..hosts).map(of).collect()
     }
 
-    /// The offsets of this host's rows, `shift` added; where the last row ends belongs to who has it.
+    /// The offsets of this host's rows, `shift` added; where the last row ends belongs to who has
+    /// it.
     fn write_offsets<P: HostAtomics>(
         &self,
         worker: &Worker<'_, P>,
