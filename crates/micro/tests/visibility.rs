@@ -1,7 +1,7 @@
 //! `visibility` under everything that the memory may do, within bounds; and without its flushes.
 //!
-//! The story: a benchmark that polls a flag and never looks at what the flag stands for measures how
-//! fast a message can be torn.
+//! The story: a benchmark that polls a flag and never looks at what the flag stands for measures
+//! how fast a message can be torn.
 
 use std::path::Path;
 
