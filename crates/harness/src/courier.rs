@@ -117,18 +117,21 @@ impl<'a, C: Carrier> Courier<'a, C> {
 /// How long a host that hears of another's failure still waits for what host 0 decided.
 const DECIDED: Duration = Duration::from_secs(2);
 
-/// Whoever is refused leaves as failed as soon as it knows why. That must not end the wait of those
-/// who do not know yet: the reason is on its way to them too.
+/// Whoever is refused leaves as failed as soon as it knows why. That must not end the waits of
+/// those who do not know yet, be it that they have not noticed that host 0 has heard them: the
+/// reason is on its way to them too. Host 0, which decides, is not to be kept.
 struct Undeterred<'a, W> {
     watch: &'a W,
+    host: u32,
     /// When another's failure was first heard of.
     heard: OnceLock<Instant>,
 }
 
 impl<'a, W: Watch> Undeterred<'a, W> {
-    fn new(watch: &'a W) -> Self {
+    fn new(watch: &'a W, host: u32) -> Self {
         Self {
             watch,
+            host,
             heard: OnceLock::new(),
         }
     }
@@ -139,7 +142,9 @@ impl<W: Watch> Watch for Undeterred<'_, W> {
         match self.watch.look(seat, port) {
             Err(Gone::Teardown {
                 why: ANOTHER_FAILED,
-            }) if self.heard.get_or_init(Instant::now).elapsed() < DECIDED => Ok(()),
+            }) if self.host != 0 && self.heard.get_or_init(Instant::now).elapsed() < DECIDED => {
+                Ok(())
+            }
             looked => looked,
         }
     }
@@ -169,6 +174,7 @@ impl<C: Carrier> Post for Courier<'_, C> {
             let effective = self.effective.clone();
             self.send(Frame::Effective { effective });
         }
+        let watch = &Undeterred::new(watch, between.host);
         self.hand_over(between, watch)?;
         let own = if between.host == 0 {
             let verdict = self.verdict(between.pod.hosts, between.pod.lanes);
@@ -176,7 +182,7 @@ impl<C: Carrier> Post for Courier<'_, C> {
         } else {
             Vec::new()
         };
-        let told = self.carrier.down(between, &Undeterred::new(watch), &own)?;
+        let told = self.carrier.down(between, watch, &own)?;
         let places = match serde_json::from_slice(&told) {
             Ok(Verdict::Agreed(places)) => places,
             Ok(Verdict::Refused(what)) => {
