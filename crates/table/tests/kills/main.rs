@@ -10,7 +10,7 @@
 //! until one of them has a bucket in mid-change, or a key in one whose home does not know of it
 //! yet: that one is killed there, and the repair has to find just this.
 //!
-//! `DSMARK_KILLS=100 cargo test -p table --test kills` kills a hundred in each test.
+//! `DSMARK_TABLE_KILLS=100 cargo test -p table --test kills` kills a hundred in each test.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -95,8 +95,8 @@ impl Hosts {
 }
 
 fn kills(default: u64) -> u64 {
-    std::env::var("DSMARK_KILLS").map_or(default, |kills| {
-        kills.parse().expect("DSMARK_KILLS is a number")
+    std::env::var("DSMARK_TABLE_KILLS").map_or(default, |kills| {
+        kills.parse().expect("DSMARK_TABLE_KILLS is a number")
     })
 }
 
