@@ -83,12 +83,7 @@ fn lines<'a>(
 
 fn over_hosts(page: &mut Page, scaling: &Scaling, kernel: &str) {
     let here = scaling.speedups.iter().filter(|one| one.workload == kernel);
-    let mut lines = lines(&here, |one| one.variant.clone(), |one| f64::from(one.hosts));
-    for line in &mut lines {
-        // One host against itself.
-        let alone = (Estimate::exact(1.0), Estimate::exact(1.0));
-        line.points.insert(0, alone);
-    }
+    let lines = lines(&here, |one| one.variant.clone(), |one| f64::from(one.hosts));
     panel(page, format!("{kernel}, {}: speed-up", scaling.pod), lines);
 }
 
@@ -97,19 +92,19 @@ fn with_same_lanes(page: &mut Page, scaling: &Scaling) {
         let all = one.hosts * one.lanes;
         format!("{} {}, {all} lanes in all", one.workload, one.variant)
     };
-    let mut lines = lines(&scaling.same_lanes.iter(), name, |one| f64::from(one.hosts));
-    for line in &mut lines {
-        let alone = (Estimate::exact(1.0), Estimate::exact(1.0));
-        line.points.insert(0, alone);
-    }
+    let lines = lines(&scaling.same_lanes.iter(), name, |one| f64::from(one.hosts));
     let heading = format!("{}: speed-up with as many lanes in all", scaling.pod);
     panel(page, heading, lines);
 }
 
-/// Lines over hosts.
-fn panel(page: &mut Page, heading: String, lines: Vec<Line>) {
+/// Lines over hosts, each from one host against itself on.
+fn panel(page: &mut Page, heading: String, mut lines: Vec<Line>) {
     if lines.is_empty() {
         return;
+    }
+    for line in &mut lines {
+        let alone = (Estimate::exact(1.0), Estimate::exact(1.0));
+        line.points.insert(0, alone);
     }
     let (hosts, values) = extent(&lines);
     page.chart(&Chart {
