@@ -163,7 +163,7 @@ impl Workload for Bfs {
     ) -> Result<(), Unready> {
         layout.graph.prepare(worker)?;
         let frozen = layout.graph.frozen();
-        if worker.seat().leads_host() {
+        if params.source.is_none() && worker.seat().leads_host() {
             let offsets = worker.port().view(frozen.outgoing.offsets);
             // Hosts that share this layout come to the same.
             let _ = layout.busiest.set(busiest(&offsets));
