@@ -12,7 +12,7 @@ mod sweep;
 use std::path::Path;
 
 use record::{Results, Row, Substrate};
-use report::claims::{Claim, Evaluation, Kind, Over, Verdict, parse};
+use report::claims::{Claim, Evaluation, Kind, Verdict, parse};
 use sim::Split;
 use sim::pod::PodFile;
 
@@ -94,31 +94,26 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 fn explained<'a>(evaluation: Evaluation<'a>, results: &Results) -> Finding<'a> {
-    let split = match (simulated(&evaluation), evaluation.rows.as_slice()) {
+    let phases = phases::of(&evaluation, results);
+    let file = simulated(&evaluation, &phases);
+    let split = match (file, evaluation.rows.as_slice()) {
         (Some(file), [row]) => split::of_median(row, file),
         _ => None,
     };
     Finding {
-        phases: phases::of(&evaluation, results),
+        phases,
         evaluation,
         split,
         sensitivity: Vec::new(),
     }
 }
 
-/// The pod of a prediction whose rows were simulated: those can be run again.
-fn simulated(evaluation: &Evaluation<'_>) -> Option<PodFile> {
+/// The pod of a prediction whose rows were simulated: those can be run again. Not where their
+/// phases say already what it is made of: such are long runs.
+fn simulated(evaluation: &Evaluation<'_>, phases: &[Phases]) -> Option<PodFile> {
     let on_sim = |row: &&Row| row.substrate == Substrate::Sim;
     let predicted = evaluation.claim.kind == Kind::Prediction && !evaluation.rows.is_empty();
-    // The rows of a kernel's ratio are long runs: their phases say what it is made of. A hash
-    // table's are short.
-    let ratio = evaluation.claim.over == Over::Ratio;
-    let long = ratio
-        && evaluation
-            .rows
-            .iter()
-            .any(|row| row.workload != "hashtable");
-    if !predicted || long || !evaluation.rows.iter().all(on_sim) {
+    if !predicted || !phases.is_empty() || !evaluation.rows.iter().all(on_sim) {
         return None;
     }
     sim::pod::load(&evaluation.claim.pod).ok()

@@ -51,7 +51,7 @@ impl Sensitivity {
 pub(crate) fn sweep(findings: &mut [Finding<'_>]) {
     let mut tasks = Vec::new();
     for (index, finding) in findings.iter().enumerate() {
-        let Some(file) = simulated(&finding.evaluation) else {
+        let Some(file) = simulated(&finding.evaluation, &finding.phases) else {
             continue;
         };
         for component in file.components() {
@@ -60,14 +60,18 @@ pub(crate) fn sweep(findings: &mut [Finding<'_>]) {
     }
     let baselines: Vec<Option<f64>> = findings
         .iter()
-        .map(|finding| value(&finding.evaluation, &simulated(&finding.evaluation)?))
+        .map(|finding| {
+            let file = simulated(&finding.evaluation, &finding.phases)?;
+            value(&finding.evaluation, &file)
+        })
         .collect();
     let mut found = Vec::new();
     let task = |task: usize| {
         let (index, component) = &tasks[task];
-        let evaluation = &findings[*index].evaluation;
-        let (file, baseline) = (simulated(evaluation)?, baselines[*index]?);
-        let sensitivity = scaled_both_ways(evaluation, &file, component, baseline);
+        let finding = &findings[*index];
+        let file = simulated(&finding.evaluation, &finding.phases)?;
+        let baseline = baselines[*index]?;
+        let sensitivity = scaled_both_ways(&finding.evaluation, &file, component, baseline);
         Some((*index, sensitivity))
     };
     in_order(tasks.len(), &AtomicBool::new(false), task, |_, result| {
