@@ -6,12 +6,7 @@ use check::{Fate, Record, Survey, Tally, Twin, Verdict};
 
 pub(super) fn text(survey: &Survey) -> String {
     let record = &survey.record;
-    let verdict = match record.verdict {
-        Verdict::Pass => "pass".to_owned(),
-        Verdict::Bounded => "bounded".to_owned(),
-        Verdict::Fail if record.is_as_expected() => "caught".to_owned(),
-        Verdict::Fail => "FAIL".to_owned(),
-    };
+    let verdict = verdict(record);
     let mut text = format!(
         "{:<34} {verdict:<8} {:>9} states {:>10} steps{}\n",
         record.name,
@@ -37,6 +32,16 @@ pub(super) fn text(survey: &Survey) -> String {
         &survey.weakenings,
     );
     text
+}
+
+/// In one word.
+pub(super) fn verdict(record: &Record) -> &'static str {
+    match record.verdict {
+        Verdict::Pass => "pass",
+        Verdict::Bounded => "bounded",
+        Verdict::Fail if record.is_as_expected() => "caught",
+        Verdict::Fail => "FAIL",
+    }
 }
 
 /// How far it went, where that is not everything.

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use check::{Fate, Record, Survey, Tally, Verdict};
 
+use super::show;
+
 /// Above the rows.
 pub(super) const HEAD: &str = "\
 | program | verdict | environment moves, pre-emptions | states | by chance (PCT) | left out | \
@@ -23,20 +25,17 @@ pub(super) struct Undecided {
 
 /// One program.
 pub(super) fn row(record: &Record) -> String {
-    let verdict = match (record.verdict, &record.finding) {
-        (Verdict::Pass, _) => "pass".to_owned(),
-        (Verdict::Bounded, _) => "bounded".to_owned(),
-        (Verdict::Fail, Some(finding)) if record.is_as_expected() => {
-            format!("caught: {}", finding.kind)
-        }
-        (Verdict::Fail, _) => "FAIL".to_owned(),
+    let kind = match &record.finding {
+        Some(finding) if record.is_as_expected() => format!(": {}", finding.kind),
+        _ => String::new(),
     };
+    let verdict = show::verdict(record);
     let runs = match record.runs {
         0 => String::new(),
         runs => format!("{runs} ({})", record.pct_runs),
     };
     format!(
-        "| `{}` | {verdict} | {} | {} | {runs} | {} | {} | {:.1} |\n",
+        "| `{}` | {verdict}{kind} | {} | {} | {runs} | {} | {} | {:.1} |\n",
         record.name,
         bounds(record),
         record.states,
