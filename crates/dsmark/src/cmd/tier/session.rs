@@ -15,7 +15,7 @@ use tiering::law::Scatter;
 use tiering::run::Outcome;
 
 use super::rows::{Metric, line, params, rows};
-use crate::cli::Tiered;
+use crate::cli::Tiering;
 use crate::failure::Failure;
 use crate::job::{Kept, interrupts, recorder};
 use crate::out::print;
@@ -32,11 +32,11 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn of(tiered: &Tiered, lines: bool) -> Self {
+    pub(super) fn of(typed: &Tiering, lines: bool) -> Self {
         Self {
-            out: tiered.out.clone(),
-            json: tiered.json,
-            quiet: tiered.quiet,
+            out: typed.out.clone(),
+            json: typed.json,
+            quiet: typed.quiet,
             lines,
         }
     }
