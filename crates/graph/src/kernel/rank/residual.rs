@@ -1,13 +1,16 @@
 //! `residual`: only lines that have changed enough are republished.
 //!
 //! *Kernel.* As `pull`, but a line of contributions stays as it was published last while what its
-//! 16 vertices give has changed since by less than their share of an eighth of what the step is
-//! expected to change. (Holding back what has nearly converged: Kamvar, Haveliwala and Golub,
-//! "Adaptive methods for the computation of PageRank", 2004.) All hosts read the same, the owner
-//! included, so that the answer is the same on any number of hosts and lanes.
+//! 16 vertices give has changed since by less than their share of what may be held back: a small part
+//! of a step's change ([`share`]). (Holding back what has nearly converged: Kamvar, Haveliwala and
+//! Golub, "Adaptive methods for the computation of PageRank", 2004.) All hosts read the same, the
+//! owner included, so that the answer is the same on any number of hosts and lanes.
 //!
-//! *Sharing.* As `pull`: two arrays that steps use in turn. Beside each a byte for each 64
-//! vertices, by owner, says which of its four lines have changed.
+//! *Sharing.* As `pull`: two arrays that steps use in turn, so that a line stays only where both
+//! hold the same, and is republished once more after its last change. (Held against the array that
+//! is written, of two steps ago, lines of a bipartite graph, where scores swing, freeze in two
+//! states in turn.) Beside each a byte for each 64 vertices, by owner, says which of its four lines
+//! have changed.
 //!
 //! *Maintenance a step.* A publish for each chunk, of the lines that have changed; one for a lane's
 //! share of the bytes; an observe of the other hosts' bytes and of the lines that they name; 1
@@ -35,11 +38,22 @@ pub(super) struct Changes {
     changed: [Vec<Slice<u8>>; 2],
 }
 
-impl Changes {
-    /// The part of a step's change that may be held back: small beside what the step itself leaves
-    /// undone, which is about `damping` of it.
-    const SHARE: f64 = 0.125;
+/// The part of a step's change that may be held back.
+///
+/// A step changes at most `d` (the damping) times what the last one did and what was held back from
+/// either: `D(k) <= d (D(k-1) + h(k-1) + h(k-2))`. With `h(k) <= (1 - d) / 4 D(k-1)` that shrinks on
+/// every graph: see [`rate`].
+fn share(damping: f64) -> f64 {
+    (1.0 - damping) / 4.0
+}
 
+/// By what changes shrink in a step at least: `r = (1 + d) / 2`, for with the above `r^3 >= d (r^2 +
+/// s r + s)`, `s` being the share; it comes to `r <= 1`.
+pub(super) fn rate(damping: f64) -> f64 {
+    (1.0 + damping) / 2.0
+}
+
+impl Changes {
     pub(super) fn lay_out(arena: &mut Arena, pod: Pod, vertices: usize) -> Self {
         let bytes = vertices.div_ceil(PER_BYTE);
         let each = |arena: &mut Arena, name: &str| arena.per_host(name, pod.hosts, bytes);
@@ -78,7 +92,7 @@ impl<P: HostAtomics> Rank<'_, P> {
 
     fn residual_step(&mut self, step: usize) -> Result<f64, Gone> {
         // The second array holds the last run's: all of it is new.
-        let hold = (step > 0).then(|| self.expected_change() * Changes::SHARE);
+        let hold = (step > 0).then(|| self.expected_change() * share(self.ask.damping));
         self.holds_back(hold.unwrap_or(0.0));
         let each = hold.map(|all| all / self.graph.vertices as f64);
         let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
@@ -127,7 +141,7 @@ impl<P: HostAtomics> Rank<'_, P> {
                 now[vertex - first] = self.contribution(vertex, score);
             }
             let now = &now[..line.len()];
-            if each.is_none_or(|each| self.has_moved(to, &line, now, each)) {
+            if !each.is_some_and(|each| self.may_stay([from, to], &line, now, each)) {
                 self.port.write_from(to.at(first), now);
                 lines.push(to.at(first).line());
                 bits |= 1 << bit;
@@ -139,15 +153,25 @@ impl<P: HostAtomics> Rank<'_, P> {
         change
     }
 
-    /// Whether what a line's vertices give has changed by `each` for each of them.
-    fn has_moved(&self, to: Slice<f32>, line: &Range<usize>, now: &[f32], each: f64) -> bool {
-        let (mut moved, mut any) = (0.0, false);
+    /// Whether both arrays hold the same of a line, and what its vertices give has changed from
+    /// that by `each` for each of them at most.
+    fn may_stay(
+        &self,
+        [from, to]: [Slice<f32>; 2],
+        line: &Range<usize>,
+        now: &[f32],
+        each: f64,
+    ) -> bool {
+        let mut moved = 0.0;
         for (vertex, &now) in line.clone().zip(now) {
-            let before = self.port.load_overlapped(to.at(vertex));
-            moved += f64::from((now - before).abs()) * self.out_degree(vertex) as f64;
-            any |= now.to_bits() != before.to_bits();
+            let read: f32 = self.port.load_overlapped(from.at(vertex));
+            let written: f32 = self.port.load_overlapped(to.at(vertex));
+            if read.to_bits() != written.to_bits() {
+                return false;
+            }
+            moved += f64::from((now - read).abs()) * self.out_degree(vertex) as f64;
         }
-        any && moved >= each * line.len() as f64
+        moved <= each * line.len() as f64
     }
 
     /// Makes loads of the lines that other hosts have changed fresh, each lane a share of them.

@@ -166,7 +166,9 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
         let [change, ..] = self.crew.sum(sums)?;
         (self.change_before, self.change) = (self.change, change as f64 / UNIT);
         self.steps += 1;
-        Ok(self.steps < self.ask.iterations && self.change >= self.ask.tolerance)
+        // What was held back from this step is as good as a change that is still to come.
+        let left = self.change + self.held[1];
+        Ok(self.steps < self.ask.iterations && left >= self.ask.tolerance)
     }
 
     /// What this step will change, if it shrinks the change as the last one did; 0 while there
