@@ -69,12 +69,28 @@ impl<'y> Verbs<'y> {
         self.catch_up(world)
     }
 
-    #[inline(never)]
+    /// A load that the first level did not serve at once.
+    ///
+    /// A program is resumed with one return address fewer on its stack than the processor has
+    /// predicted for each call that it gave way in: so it does that here, inlined into the program,
+    /// and not in what is called.
+    #[inline(always)]
     pub(crate) fn load_slowly(&self, at: Access, how: Use) -> u64 {
-        let world = self.world.borrow_mut();
+        if !self.begin_load(at, how) {
+            self.turn.suspend(());
+        }
+        self.world.borrow().me.ops.value
+    }
+
+    /// Issues a load; whether it has its value.
+    #[inline(never)]
+    fn begin_load(&self, at: Access, how: Use) -> bool {
+        let mut world = self.world.borrow_mut();
         let line = world.check_line(at.line().0);
-        let world = self.perform(world, Op::Load(line, at.place(), how));
-        world.me.ops.value
+        if world.me.ops.is_full() {
+            world = self.catch_up(world);
+        }
+        world.issue(Op::Load(line, at.place(), how))
     }
 
     #[inline(always)]
