@@ -67,9 +67,28 @@ impl Agenda {
         }
     }
 
-    /// The lane whose turn it is goes on at `time`.
-    #[inline]
-    pub(crate) fn put_off(&mut self, time: Time) {
+    /// Whose turn it is once the lane whose turn it was goes on at `time`: the earliest, the lowest
+    /// of several, none if all have ended.
+    #[inline(always)]
+    pub(crate) fn next_after(&mut self, time: Time) -> Option<Next> {
+        self.put_off(time);
+        let first = self.losers[0];
+        if first == NONE {
+            return None;
+        }
+        let seat = self.seat_of(first);
+        let (in_host, in_pod) = self.rivals(seat);
+        let (host, lane) = (seat >> self.lane_bits, seat & ((1 << self.lane_bits) - 1));
+        Some(Next {
+            lane: host * self.lanes + lane,
+            time: first >> self.seat_bits,
+            host: self.limit(seat, in_host),
+            pod: self.limit(seat, in_pod),
+        })
+    }
+
+    #[inline(always)]
+    fn put_off(&mut self, time: Time) {
         let seat = self.seat_of(self.losers[0]);
         let mut winner = if time == NEVER {
             NONE
@@ -90,15 +109,9 @@ impl Agenda {
         self.losers[0] = winner;
     }
 
-    /// The earliest lane, the lowest of several; none if all have ended. It has the turn until it
-    /// is put off.
-    #[inline]
-    pub(crate) fn next(&self) -> Option<Next> {
-        let first = self.losers[0];
-        if first == NONE {
-            return None;
-        }
-        let seat = self.seat_of(first);
+    /// The earliest of the other lanes of the winner's host, and of all others.
+    #[inline(always)]
+    fn rivals(&self, seat: usize) -> (Entry, Entry) {
         let mut game = self.first_game(seat);
         let mut rival = NONE;
         for _ in 0..self.lane_bits {
@@ -110,13 +123,7 @@ impl Agenda {
             rival = rival.min(self.losers[game]);
             game /= 2;
         }
-        let (host, lane) = (seat >> self.lane_bits, seat & ((1 << self.lane_bits) - 1));
-        Some(Next {
-            lane: host * self.lanes + lane,
-            time: first >> self.seat_bits,
-            host: self.limit(seat, in_host),
-            pod: self.limit(seat, rival),
-        })
+        (in_host, rival)
     }
 
     #[inline(always)]
@@ -150,11 +157,12 @@ mod tests {
     /// What `next` says of these times.
     fn next(lanes: usize, times: &[Time]) -> Option<Next> {
         let mut agenda = Agenda::new(times.len() / lanes, lanes);
+        let mut next = agenda.next_after(0);
         for _ in times {
-            let lane = agenda.next().expect("not all have been put off").lane;
-            agenda.put_off(times[lane]);
+            let lane = next.expect("not all have been put off").lane;
+            next = agenda.next_after(times[lane]);
         }
-        agenda.next()
+        next
     }
 
     #[test]
@@ -185,13 +193,14 @@ mod tests {
         ) {
             let mut agenda = Agenda::new(5, lanes);
             let mut times = vec![0; 5 * lanes];
+            let mut next = agenda.next_after(0);
             for delay in delays {
-                let next = agenda.next().expect("nobody ends here");
+                let next_lane = next.expect("nobody ends here");
                 let earliest = (0..times.len()).min_by_key(|&lane| (times[lane], lane));
-                prop_assert_eq!(Some(next.lane), earliest);
-                prop_assert_eq!(next.time, times[next.lane]);
-                times[next.lane] += delay;
-                agenda.put_off(times[next.lane]);
+                prop_assert_eq!(Some(next_lane.lane), earliest);
+                prop_assert_eq!(next_lane.time, times[next_lane.lane]);
+                times[next_lane.lane] += delay;
+                next = agenda.next_after(times[next_lane.lane]);
             }
         }
     }

@@ -63,8 +63,8 @@ const AHEAD: usize = 16;
 #[derive(Debug)]
 #[repr(C, align(64))] // in few cache lines, as a lane
 pub(crate) struct Ops {
-    /// Where the first one goes on, and the time that it waited for.
-    at: Time,
+    /// When the first one goes on, or went on last.
+    pub at: Time,
     stage: Stage,
     first: u8,
     len: u8,
@@ -415,13 +415,12 @@ impl World {
 
     /// Lets others go on until it is this lane's turn at `to`; it takes no line from another lane
     /// before `takes_from`. Never true, as the answer to whether it may go on.
-    #[inline]
+    #[inline(always)]
     fn give_way(&mut self, to: Time, takes_from: Time, stage: Stage) -> bool {
         let lane = &mut self.me;
         lane.takes_from = takes_from;
         lane.floor = lane.floor.max(to);
         (lane.ops.at, lane.ops.stage) = (to, stage);
-        self.agenda.put_off(to);
         // Its program may go on, and hits nothing by itself.
         self.until = Until::always(0);
         false

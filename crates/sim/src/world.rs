@@ -145,10 +145,11 @@ impl World {
         }
     }
 
-    /// Whose turn it is now: everything before has been simulated. None when all lanes have ended.
-    #[inline]
+    /// Whose turn it is now, after that of the lane that has just given way: everything before has
+    /// been simulated. None when all lanes have ended.
+    #[inline(always)]
     pub(crate) fn next_turn(&mut self) -> Option<usize> {
-        let next = self.agenda.next()?;
+        let next = self.agenda.next_after(self.me.ops.at)?;
         self.arrive_until(next.time);
         self.seat(next.lane);
         self.until = if !self.run_ahead {
@@ -196,7 +197,7 @@ impl World {
 
     /// A lane has ended.
     pub(crate) fn leave(&mut self) {
-        self.agenda.put_off(NEVER);
+        self.me.ops.at = NEVER;
         self.me.takes_from = NEVER;
     }
 

@@ -186,6 +186,7 @@ impl World {
         }
     }
 
+    #[cold]
     fn write_out_line(&mut self, line: u32) {
         let combining = &mut self.me.combining;
         if let Some(place) = combining.iter().position(|entry| entry.line == line) {
@@ -198,9 +199,14 @@ impl World {
     #[inline(always)]
     pub(crate) fn write_out_all(&mut self) {
         if !self.me.combining.is_empty() {
-            for entry in std::mem::take(&mut self.me.combining) {
-                self.send_nt(&entry);
-            }
+            self.write_out_each();
+        }
+    }
+
+    #[cold]
+    fn write_out_each(&mut self) {
+        for entry in std::mem::take(&mut self.me.combining) {
+            self.send_nt(&entry);
         }
     }
 
