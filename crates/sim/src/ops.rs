@@ -103,16 +103,21 @@ impl Ops {
         (self.first, self.len) = (0, 0);
     }
 
-    /// Queues an operation; whether it is the first. The queue is not full.
+    /// Whether the first one has been issued, and nothing else.
     #[inline(always)]
-    fn push(&mut self, op: Op) -> bool {
+    fn has_new(&self) -> bool {
+        self.len > 0 && self.stage == Stage::Issued
+    }
+
+    /// Queues an operation. The queue is not full.
+    #[inline(always)]
+    fn push(&mut self, op: Op) {
         let place = self.len as usize % AHEAD;
         self.queue[place] = op;
         self.len += 1;
         if place == 0 {
             self.stage = Stage::Issued;
         }
-        place == 0
     }
 
     #[inline(always)]
@@ -140,17 +145,26 @@ fn word(line: u32, place: Place) -> Access {
 }
 
 impl World {
-    /// A lane's program issues an operation; whether it is done now. The queue is not full.
+    /// A lane's program issues an operation. The queue is not full.
     #[inline(always)]
-    pub(crate) fn issue(&mut self, op: Op) -> bool {
-        self.me.ops.push(op) && self.work_off()
+    pub(crate) fn issue(&mut self, op: Op) {
+        self.me.ops.push(op);
+        // Whatever the program does next is behind it, hits included.
+        self.until.hits = 0;
     }
 
     /// Simulates until the program of a lane has to go on: which one, or none if all have ended.
-    #[inline]
+    /// Whose turn it is goes first, if its program has issued something.
+    #[inline(never)]
     pub(crate) fn next_program(&mut self) -> Option<usize> {
+        let mut id = self.me.id;
+        let mut goes_on = self.me.ops.has_new();
+        self.until.hits = self.until.host;
         loop {
-            let id = self.next_turn()?;
+            if !goes_on {
+                id = self.next_turn()?;
+            }
+            goes_on = false;
             if self.me.ops.is_empty() || self.work_off() {
                 return Some(id);
             }
@@ -189,7 +203,7 @@ impl World {
             }
             Op::StoreLine(line) => self.may_change(line, stage) && self.store_line(line),
             Op::Work(cycles) => {
-                self.me.clock += u64::from(cycles) * self.timing.cycle;
+                self.work(cycles);
                 true
             }
             Op::Private(line, how) => self.advance_private(line, how, stage),
@@ -313,6 +327,48 @@ impl World {
         }
         self.end_fence(fence);
         true
+    }
+
+    /// Takes the lane's turn in the whole pod, if it is its turn and it has asked for nothing before.
+    #[inline(always)]
+    pub(crate) fn goes_first(&mut self) -> bool {
+        let now = self.me.turn();
+        self.me.ops.is_empty() && now < self.until.pod && self.reach(now, Stage::Arrived)
+    }
+
+    /// A load that caches of the host serve, if nobody may interfere, and the lane has asked for
+    /// nothing before.
+    pub(crate) fn load_in_host(&mut self, at: Access, how: Use) -> Option<u64> {
+        let line = at.line().0 as u32;
+        let lane = &self.me;
+        let idle = lane.ops.is_empty() && lane.combining.is_empty();
+        let alone = idle && lane.turn() < self.until.host;
+        if !alone || !self.has_copy(self.me.host, line) || self.claim_by_reading(Some(line)).is_some() {
+            return None;
+        }
+        let Begun::Hit(bits) = self.begin_load(at, how) else {
+            unreachable!("the host has a copy")
+        };
+        if self.stream_arrival().is_some() {
+            self.issue(Op::Prefetch);
+        }
+        Some(bits)
+    }
+
+    /// The same for an access to the lane's own memory; whether it has been served.
+    pub(crate) fn private_in_host(&mut self, line: u32, how: Use) -> bool {
+        let idle = self.me.ops.is_empty() && self.me.turn() < self.until.host;
+        let served = idle && self.claim_by_filling(line).is_none();
+        if served {
+            self.private_access(line, how);
+        }
+        served
+    }
+
+    /// Cycles on private data.
+    #[inline(always)]
+    pub(crate) fn work(&mut self, cycles: u32) {
+        self.me.clock += u64::from(cycles) * self.timing.cycle;
     }
 
     fn advance_private(&mut self, line: u32, how: Use, stage: Stage) -> bool {

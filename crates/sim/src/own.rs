@@ -70,7 +70,7 @@ impl OwnLines {
 
     /// Puts a line in, without a copy and with nothing on its way; it takes the place of what was
     /// there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, line: u32, owner: u32) -> &mut OwnLine {
         let slot = self.slot_for(line);
         let own = &mut self.slots[slot];
@@ -89,7 +89,7 @@ impl OwnLines {
         own
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot_for(&mut self, line: u32) -> usize {
         let page = line as usize / PAGE_LINES;
         if page >= self.pages.len() {
@@ -107,7 +107,7 @@ impl OwnLines {
     }
 
     /// Takes a line out, if it is there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, line: u32) {
         let page = self.pages.get_mut(line as usize / PAGE_LINES);
         if let Some(page) = page.and_then(Option::as_deref_mut)

@@ -61,7 +61,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
             let at = world.me.clock + cost;
             world.wait(Done { at, queued: 0 }, Kind::Local);
         }
-        let mut world = self.verbs.perform(world, Op::Turn);
+        let mut world = self.verbs.take_turn(world);
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
             Cell::Host(word) => world.host_word(word.offset(), T::BYTES, change),
@@ -216,7 +216,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     #[inline(always)]
     fn work(&self, cycles: u32) {
-        self.verbs.issue(Op::Work(cycles));
+        self.verbs.work(cycles);
     }
 
     /// As the generic one, but the loads overlap: their addresses do not depend on each other.

@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_miss(&mut self, line: u32, how: Use) -> Time {
         if how == Use::Chained && !self.me.batch.holds(line) {
             self.settle();
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// Sends a request as soon as a slot for it is free; returns when it is at the device.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn issue_miss(&mut self) -> Time {
         let at = self.me.misses.admit(self.me.clock);
         self.wait(Done { at, queued: 0 }, Kind::Observe);
@@ -154,6 +154,7 @@ impl World {
 
     /// The request of a load is at the device. An error is the time to come back at: a write of
     /// this host's own is in the way.
+    #[inline(always)]
     pub(crate) fn end_load(&mut self, at: Access, how: Use, arrival: Time) -> Result<u64, Time> {
         let line = at.line().0 as u32;
         let host = self.me.host;
@@ -185,7 +186,7 @@ impl World {
 
     /// Reads a line at the device for a host without a copy; returns when it is there. Another lane
     /// of the host may have brought it meanwhile: then that copy stays, being what they all see.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fetch(&mut self, line: u32, arrival: Time) -> Done {
         let (host, bit) = (self.me.host, self.me.bit);
         let recalled = self.look_up(host, line, arrival);
@@ -255,7 +256,7 @@ impl World {
 
     /// One line travels from the device to a lane's host; `unread` if a peer has written it since
     /// the host last read it, `extra` for what the directory takes.
-    #[inline]
+    #[inline(always)]
     fn device_read(&mut self, line: u32, arrival: Time, unread: bool, extra: Time) -> Done {
         let mut service = self.timing.response + extra;
         let lane = &mut self.me;
@@ -310,7 +311,7 @@ impl World {
     }
 
     /// Makes bytes of its own out of a host's copy, for a store.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn own_copy(&mut self, host: usize, line: u32, owner: u32) -> &mut CachedLine {
         let page = self.region.page_mut(line);
         let holders = page.holders_mut(line);

@@ -10,6 +10,7 @@ use crate::world::World;
 
 impl World {
     /// CLFLUSH or CLFLUSHOPT, at this lane's turn.
+    #[inline(always)]
     pub(crate) fn flush(&mut self, line: u32, how: Flush) -> bool {
         self.decide();
         self.write_out_combined(line);
@@ -52,7 +53,7 @@ impl World {
 
     /// When this flush is done by itself: after its own cost, and not closer to the one before than
     /// lines of a burst are.
-    #[inline]
+    #[inline(always)]
     fn space_flush(&mut self, dirty: bool, spacing: Time) -> Time {
         let lane = &mut self.me;
         // A flush is ordered after older stores to its line: the line must have come first.
@@ -72,7 +73,7 @@ impl World {
 
     /// The line's last bytes are already on their way: the fence of whoever flushes it now waits
     /// for them.
-    #[inline]
+    #[inline(always)]
     fn adopt(&mut self, line: u32) {
         let host = self.me.host;
         if self.region.holders(line).own & (1 << host) == 0 {
@@ -100,7 +101,7 @@ impl World {
     }
 
     /// Begins a fence, at this lane's turn; returns when the writes that it waits for arrive.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin_fence(&mut self, fence: Fence) -> Option<Time> {
         if fence == Fence::Load {
             return None;
@@ -113,6 +114,7 @@ impl World {
     }
 
     /// Ends a fence: what it waits for has been simulated.
+    #[inline(always)]
     pub(crate) fn end_fence(&mut self, fence: Fence) {
         let own_cost = match fence {
             Fence::Full => self.timing.fence_full,

@@ -344,7 +344,7 @@ impl World {
     }
 
     /// A host without bytes of its own for the line will have some on their way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert_own(&mut self, host: usize, line: u32) -> &mut OwnLine {
         let holders = self.region.holders_mut(line);
         holders.own |= 1 << host;

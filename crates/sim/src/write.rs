@@ -51,6 +51,7 @@ impl World {
 
     /// Begins to make this lane the owner of a line, at its turn; `claimed` if another lane of the
     /// host held it.
+    #[inline(always)]
     pub(crate) fn begin_owning(&mut self, line: u32, claimed: bool) -> Owning {
         self.decide();
         self.write_out_combined(line);
@@ -78,6 +79,7 @@ impl World {
 
     /// The read for ownership is at the device; returns when the line is here. An error is the time
     /// to come back at.
+    #[inline(always)]
     pub(crate) fn end_owning(&mut self, line: u32, arrival: Time) -> Result<Done, Time> {
         let host = self.me.host;
         if let Some(until) = self.own_write_in_the_way(host, line) {
@@ -99,7 +101,7 @@ impl World {
     }
 
     /// A store drains into a line that this lane owns since `done`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store_owned(&mut self, at: Access, bits: u64, done: Done) {
         self.owned(at).store(at, bits);
         let lane = &mut self.me;
@@ -108,7 +110,7 @@ impl World {
     }
 
     /// The copy of a line that this lane owns.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn owned(&mut self, at: Access) -> &mut CachedLine {
         let own = self.hosts[self.me.host].own.get_mut(at.line().0 as u32);
         let cached = own.and_then(|own| own.cached.as_mut());
@@ -295,7 +297,7 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, slot: usize) {
         let write = self.writes[slot].route;
         let line = write.line;
