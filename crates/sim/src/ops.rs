@@ -159,7 +159,7 @@ impl World {
     pub(crate) fn next_program(&mut self) -> Option<usize> {
         let mut id = self.me.id;
         let mut goes_on = self.me.ops.has_new();
-        self.until.hits = self.until.host;
+        self.until.hits = self.until.domain;
         loop {
             if !goes_on {
                 id = self.next_turn()?;
@@ -172,6 +172,7 @@ impl World {
     }
 
     /// Goes on with what the lane has queued, which is something; whether all of it is done.
+    #[inline(always)]
     fn work_off(&mut self) -> bool {
         while self.advance() {
             if self.me.ops.pop() {
@@ -329,20 +330,13 @@ impl World {
         true
     }
 
-    /// Takes the lane's turn in the whole pod, if it is its turn and it has asked for nothing before.
-    #[inline(always)]
-    pub(crate) fn goes_first(&mut self) -> bool {
-        let now = self.me.turn();
-        self.me.ops.is_empty() && now < self.until.pod && self.reach(now, Stage::Arrived)
-    }
-
     /// A load that caches of the host serve, if nobody may interfere, and the lane has asked for
     /// nothing before.
     pub(crate) fn load_in_host(&mut self, at: Access, how: Use) -> Option<u64> {
         let line = at.line().0 as u32;
         let lane = &self.me;
         let idle = lane.ops.is_empty() && lane.combining.is_empty();
-        let alone = idle && lane.turn() < self.until.host;
+        let alone = idle && lane.turn() < self.until.domain;
         if !alone || !self.has_copy(self.me.host, line) || self.claim_by_reading(Some(line)).is_some() {
             return None;
         }
@@ -357,7 +351,7 @@ impl World {
 
     /// The same for an access to the lane's own memory; whether it has been served.
     pub(crate) fn private_in_host(&mut self, line: u32, how: Use) -> bool {
-        let idle = self.me.ops.is_empty() && self.me.turn() < self.until.host;
+        let idle = self.me.ops.is_empty() && self.me.turn() < self.until.domain;
         let served = idle && self.claim_by_filling(line).is_none();
         if served {
             self.private_access(line, how);
@@ -433,7 +427,7 @@ impl World {
     #[inline(always)]
     fn my_turn(&mut self) -> bool {
         let now = self.me.turn();
-        if now < self.until.host {
+        if now < self.until.domain {
             return true;
         }
         let takes_from = self.takes_effect();
@@ -446,7 +440,7 @@ impl World {
     fn take(&mut self, to: Option<Time>) -> bool {
         match to {
             None => true,
-            Some(to) if to < self.until.host => {
+            Some(to) if to < self.until.domain => {
                 let lane = &mut self.me;
                 lane.floor = lane.floor.max(to);
                 true
@@ -459,7 +453,8 @@ impl World {
     /// on at `stage` when it has.
     #[inline(always)]
     fn reach(&mut self, to: Time, stage: Stage) -> bool {
-        if to >= self.until.pod {
+        if !self.down {
+            // Mostly another lane has something to do before, and if not it is its turn again.
             return self.give_way(to, to, stage);
         }
         self.arrive_until(to);

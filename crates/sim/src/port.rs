@@ -61,7 +61,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
             let at = world.me.clock + cost;
             world.wait(Done { at, queued: 0 }, Kind::Local);
         }
-        let mut world = self.verbs.take_turn(world);
+        let mut world = self.verbs.perform(world, Op::Turn);
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
             Cell::Host(word) => world.host_word(word.offset(), T::BYTES, change),

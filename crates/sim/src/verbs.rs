@@ -86,15 +86,6 @@ impl<'y> Verbs<'y> {
         self.catch_up(world)
     }
 
-    /// The lane's turn in the whole pod; everything it has asked for is done.
-    #[inline(always)]
-    pub(crate) fn take_turn(&self, mut world: RefMut<'y, World>) -> RefMut<'y, World> {
-        if world.goes_first() {
-            return world;
-        }
-        self.perform(world, Op::Turn)
-    }
-
     /// A load that the first level did not serve.
     ///
     /// A processor predicts returns by the calls before, on whatever stack: a program that gives
@@ -207,7 +198,7 @@ impl<'y> Verbs<'y> {
         if let Some(recorder) = &mut world.recorder {
             recorder.paused(self.id, now);
         }
-        drop(self.take_turn(world));
+        drop(self.perform(world, Op::Turn));
         look
     }
 }

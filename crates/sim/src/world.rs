@@ -39,21 +39,19 @@ pub(crate) struct Host {
 }
 
 /// Until when the lane whose turn it is may go on by itself: until any other lane of its coherence
-/// domain, and of the pod, has something to do.
+/// domain has something to do. What reaches the device always waits for its turn in the whole pod.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Until {
     /// For hits in lines that it holds.
     pub hits: Time,
-    pub host: Time,
-    pub pod: Time,
+    pub domain: Time,
 }
 
 impl Until {
     pub(crate) fn always(at: Time) -> Self {
         Self {
             hits: at,
-            host: at,
-            pod: at,
+            domain: at,
         }
     }
 }
@@ -133,7 +131,7 @@ impl World {
             hosts: (0..pod.hosts).map(|_| host()).collect(),
             lanes,
             devices: vec![Server::new(timing.device_line); timing.devices as usize],
-            agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize),
+            agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize, timing.coherent),
             until: Until::always(0),
             writes: Transit::default(),
             run_ahead: true,
@@ -152,18 +150,8 @@ impl World {
         let next = self.agenda.next_after(self.me.ops.at)?;
         self.arrive_until(next.time);
         self.seat(next.lane);
-        self.until = if !self.run_ahead {
-            Until::always(0)
-        } else if self.timing.coherent {
-            // Hardware coherence makes the pod one domain: any lane may take a line away.
-            Until::always(next.pod)
-        } else {
-            Until {
-                hits: next.host,
-                host: next.host,
-                pod: next.pod,
-            }
-        };
+        // Hardware coherence makes the pod one domain: any lane may take a line away.
+        self.until = Until::always(if self.run_ahead { next.until } else { 0 });
         Some(next.lane)
     }
 
