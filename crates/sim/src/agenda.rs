@@ -13,13 +13,16 @@ pub(crate) struct Agenda {
     /// Who lost each game: game n is between who has won games 2 n and 2 n + 1, or, in the last
     /// half, between two lanes. "Game 0" is lost by who has won all.
     losers: Box<[Entry]>,
-    lanes: usize,
-    /// Bits of an entry that name the lane within its host: rounds that a host plays by itself.
-    lane_bits: u32,
     /// Bits of an entry that name host and lane: rounds altogether.
     seat_bits: u32,
+    /// All of these bits.
+    seats: Entry,
     /// Rounds that a coherence domain plays by itself.
     domain_rounds: u32,
+    /// Later than any lane may get: with 4,096 lanes an hour and a quarter of simulated time.
+    end: Time,
+    /// The number of the lane that sits in each seat.
+    lanes: Box<[u32]>,
 }
 
 /// A time, and below it the host and the lane: of two lanes at one time the lower goes first.
@@ -47,11 +50,11 @@ impl Agenda {
         let seat_bits = lane_bits + hosts.next_power_of_two().ilog2();
         let all = 1 << seat_bits;
         let mut winners = vec![NONE; 2 * all];
-        for host in 0..hosts {
-            for lane in 0..lanes {
-                let seat = (host << lane_bits) | lane;
-                winners[all + seat] = seat as Entry;
-            }
+        let mut lane_in = vec![0; all];
+        for id in 0..hosts * lanes {
+            let seat = ((id / lanes) << lane_bits) | (id % lanes);
+            winners[all + seat] = seat as Entry;
+            lane_in[seat] = id as u32;
         }
         let mut losers = vec![NONE; all];
         for game in (1..all).rev() {
@@ -61,10 +64,11 @@ impl Agenda {
         losers[0] = winners[1];
         Self {
             losers: losers.into(),
-            lanes,
-            lane_bits,
             seat_bits,
+            seats: all as Entry - 1,
             domain_rounds: if coherent { seat_bits } else { lane_bits },
+            end: NONE >> seat_bits,
+            lanes: lane_in.into(),
         }
     }
 
@@ -77,9 +81,8 @@ impl Agenda {
             return None;
         }
         let seat = self.seat_of(first);
-        let (host, lane) = (seat >> self.lane_bits, seat & ((1 << self.lane_bits) - 1));
         Some(Next {
-            lane: host * self.lanes + lane,
+            lane: self.lanes[seat] as usize,
             time: first >> self.seat_bits,
             until: self.until(seat),
         })
@@ -89,16 +92,11 @@ impl Agenda {
     #[inline(always)]
     fn put_off(&mut self, time: Time) -> Entry {
         let seat = self.seat_of(self.losers[0]);
-        let mut winner = if time == NEVER {
-            NONE
-        } else {
-            // With 4,096 lanes that is an hour and a quarter of simulated time.
-            assert!(
-                time < NONE >> self.seat_bits,
-                "a run is too long: {time} ps"
-            );
-            (time << self.seat_bits) | seat as Entry
-        };
+        let mut winner = (time << self.seat_bits) | seat as Entry;
+        if time >= self.end {
+            assert!(time == NEVER, "a run is too long: {time} ps");
+            winner = NONE;
+        }
         let mut game = self.first_game(seat);
         while game > 0 {
             let loser = &mut self.losers[game];
@@ -123,17 +121,17 @@ impl Agenda {
             return NEVER;
         }
         // A higher seat carries into the time.
-        (rival + ((1 << self.seat_bits) - 1 - seat as Entry)) >> self.seat_bits
+        (rival + (self.seats - seat as Entry)) >> self.seat_bits
     }
 
     #[inline(always)]
     fn first_game(&self, seat: usize) -> usize {
-        ((1 << self.seat_bits) | seat) / 2
+        (self.losers.len() + seat) / 2
     }
 
     #[inline(always)]
     fn seat_of(&self, entry: Entry) -> usize {
-        (entry & ((1 << self.seat_bits) - 1)) as usize
+        (entry & self.seats) as usize
     }
 }
 

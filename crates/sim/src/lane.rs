@@ -127,6 +127,12 @@ impl Batch {
 
     #[inline(always)]
     pub(crate) fn holds(&self, line: u32) -> bool {
+        // Mostly there is one.
+        self.fenced > 0 && (self.lines[0] == line || self.holds_beside(line))
+    }
+
+    #[inline(never)]
+    fn holds_beside(&self, line: u32) -> bool {
         self.lines[..usize::from(self.fenced)].contains(&line)
     }
 }

@@ -99,8 +99,9 @@ impl Ops {
         self.len as usize == AHEAD
     }
 
+    /// All of them are done: only then places are used again, programs wait for that.
     pub(crate) fn clear(&mut self) {
-        (self.first, self.len) = (0, 0);
+        (self.first, self.len, self.stage) = (0, 0, Stage::Queued);
     }
 
     /// Whether the first one has been issued, and nothing else.
@@ -118,24 +119,6 @@ impl Ops {
         if place == 0 {
             self.stage = Stage::Issued;
         }
-    }
-
-    #[inline(always)]
-    fn first(&self) -> &Op {
-        &self.queue[self.first as usize % AHEAD]
-    }
-
-    /// The first one is done; whether all are. Only then places are used again: programs wait for
-    /// that.
-    #[inline(always)]
-    fn pop(&mut self) -> bool {
-        self.stage = Stage::Queued;
-        self.first += 1;
-        let all = self.first == self.len;
-        if all {
-            self.clear();
-        }
-        all
     }
 }
 
@@ -174,30 +157,35 @@ impl World {
     /// Goes on with what the lane has queued, which is something; whether all of it is done.
     #[inline(always)]
     fn work_off(&mut self) -> bool {
-        while self.advance() {
-            if self.me.ops.pop() {
+        let (mut stage, len) = (self.me.ops.stage, self.me.ops.len);
+        let mut first = self.me.ops.first;
+        while self.advance(self.me.ops.queue[first as usize % AHEAD], stage) {
+            stage = Stage::Queued;
+            first += 1;
+            if first == len {
+                self.me.ops.clear();
                 return true;
             }
         }
+        self.me.ops.first = first;
         false
     }
 
     /// Goes on with the first operation; false if it has to wait.
     #[inline(always)]
-    fn advance(&mut self) -> bool {
-        let stage = self.me.ops.stage;
-        match *self.me.ops.first() {
+    fn advance(&mut self, op: Op, stage: Stage) -> bool {
+        match op {
             Op::Load(line, place, how) => self.advance_load(word(line, place), how, stage),
             Op::Store(line, place, bits) => self.advance_store(word(line, place), bits, stage),
             Op::Flush(line, how) => self.may_change(line, stage) && self.flush(line, how),
             Op::Fence(fence) => self.advance_fence(fence, stage),
-            _ => self.advance_other(stage),
+            _ => self.advance_other(op, stage),
         }
     }
 
     #[inline(never)]
-    fn advance_other(&mut self, stage: Stage) -> bool {
-        match *self.me.ops.first() {
+    fn advance_other(&mut self, op: Op, stage: Stage) -> bool {
+        match op {
             Op::Writeback(line) => self.may_change(line, stage) && self.writeback(line),
             Op::StoreNt(line, place, bits) => {
                 self.may_change(line, stage) && self.store_nt(word(line, place), bits)
