@@ -43,7 +43,7 @@ impl World {
             if own.owner != lane.id as u32 && own.owner != SHARED {
                 return None;
             }
-            &own.cached.as_ref()?.content
+            own.content()?
         } else if holders.mirror & bit != 0 {
             content
         } else {
@@ -158,10 +158,7 @@ impl World {
     pub(crate) fn end_load(&mut self, at: Access, how: Use, arrival: Time) -> Result<u64, Time> {
         let line = at.line().0 as u32;
         let host = self.me.host;
-        if let Some(until) = self.own_write_in_the_way(host, line) {
-            return Err(until);
-        }
-        let done = self.fetch(line, arrival);
+        let done = self.fetch(line, arrival)?;
         let bits = self.copy(host, line).map(|content| content.get(at));
         self.fill_private_levels(line);
         let lane = &mut self.me;
@@ -184,16 +181,24 @@ impl World {
         Ok(bits.expect("the line was fetched just above"))
     }
 
-    /// Reads a line at the device for a host without a copy; returns when it is there. Another lane
-    /// of the host may have brought it meanwhile: then that copy stays, being what they all see.
+    /// Reads a line at the device for a host without a copy; returns when it is there. An error is
+    /// the time to come back at: a write of this host's own is in the way. Another lane of the host
+    /// may have brought the line meanwhile: then that copy stays, being what they all see.
     #[inline(always)]
-    pub(crate) fn fetch(&mut self, line: u32, arrival: Time) -> Done {
+    pub(crate) fn fetch(&mut self, line: u32, arrival: Time) -> Result<Done, Time> {
         let (host, bit) = (self.me.host, self.me.bit);
         let recalled = self.look_up(host, line, arrival);
         let holders = self.region.holders_mut(line);
         let unread = holders.unread & bit != 0;
-        let own = || self.hosts[host].own.get(line)?.content();
-        let absent = holders.mirror & bit == 0 && (holders.own & bit == 0 || own().is_none());
+        let mut absent = holders.mirror & bit == 0;
+        if holders.own & bit != 0
+            && let Some(own) = self.hosts[host].own.get(line)
+        {
+            if own.copy().is_none() && own.pending > 0 {
+                return Err(own.pending_until);
+            }
+            absent &= own.copy().is_none();
+        }
         if absent {
             holders.mirror |= bit;
             holders.unread &= !bit;
@@ -205,7 +210,7 @@ impl World {
         if self.timing.adjacent_line {
             self.fetch_ahead(line ^ 1, arrival);
         }
-        done
+        Ok(done)
     }
 
     /// Brings a line in that nobody asked for, if nothing speaks against it.
@@ -294,9 +299,10 @@ impl World {
         while left != 0 {
             let other = left.trailing_zeros() as usize;
             left &= left - 1;
-            let dirty = self.drop_copy(other, line);
-            if let Some(content) = dirty {
-                self.region.merge(line, &content, u64::MAX);
+            if self.drop_copy(other, line) {
+                let own = self.hosts[other].own.get(line);
+                let out = own.expect("its bytes are left").out();
+                self.region.merge(line, out, u64::MAX);
                 self.forget_own(other, line);
                 let device = self.timing.device_of(line);
                 self.hosts[other].write_link.admit(at, &self.timing);
@@ -325,6 +331,6 @@ impl World {
             own.expect("a host with the own bit has bytes of the line")
         };
         own.owner = owner;
-        own.cached.as_mut().expect("the caller saw a copy")
+        own.copy_mut().expect("the caller saw a copy")
     }
 }

@@ -4,9 +4,11 @@ use fabric::{Fence, Flush};
 use model::WriteMode;
 
 use crate::lane::Done;
+use crate::own::OwnLine;
 use crate::record::Kind;
 use crate::timing::Time;
 use crate::world::World;
+use crate::write::Bytes;
 
 impl World {
     /// CLFLUSH or CLFLUSHOPT, at this lane's turn.
@@ -22,10 +24,10 @@ impl World {
         // The tags stay: who holds a line decides whether it is found, and whoever flushes a line
         // mostly fetches it again at once.
         let dirty = self.drop_copy(host, line);
-        let complete = self.space_flush(dirty.is_some(), spacing);
-        if let Some(content) = dirty {
+        let complete = self.space_flush(dirty, spacing);
+        if dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(line, &content, u64::MAX, arrival, true);
+            self.send(line, Bytes::Own, arrival, true);
         } else {
             self.me.batch.flush(line);
             self.adopt(line);
@@ -39,12 +41,11 @@ impl World {
         self.write_out_combined(line);
         let host = self.me.host;
         let own = self.hosts[host].own.get_mut(line);
-        let cached = own.and_then(|own| own.cached.as_mut());
-        let dirty = cached.and_then(model::CachedLine::write_back);
-        let complete = self.space_flush(dirty.is_some(), self.timing.burst_line);
-        if let Some(content) = dirty {
+        let dirty = own.is_some_and(OwnLine::write_back);
+        let complete = self.space_flush(dirty, self.timing.burst_line);
+        if dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(line, &content, u64::MAX, arrival, true);
+            self.send(line, Bytes::Own, arrival, true);
         } else {
             self.adopt(line);
         }

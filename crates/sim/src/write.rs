@@ -3,7 +3,7 @@
 use model::{Access, CachedLine, Content, WriteMode};
 
 use crate::lane::{Combining, Done};
-use crate::own::SHARED;
+use crate::own::{OwnLine, SHARED};
 use crate::record::Kind;
 use crate::region::Page;
 use crate::timing::Time;
@@ -17,6 +17,15 @@ pub(crate) enum Owning {
     Here(Time),
     /// When its read for ownership is at the device.
     Miss(Time),
+}
+
+/// What a write takes to the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bytes<'a> {
+    /// The whole line, as the host's entry for it holds.
+    Own,
+    /// What was combined, one bit for each byte that was.
+    Combined(&'a Content, u64),
 }
 
 impl World {
@@ -39,7 +48,7 @@ impl World {
         let Some(own) = own.filter(|own| own.owner == lane.id as u32) else {
             return false;
         };
-        let Some(cached) = own.cached.as_mut().filter(|cached| cached.dirty) else {
+        let Some(cached) = own.copy_mut().filter(|copy| copy.dirty) else {
             return false;
         };
         cached.store(at, bits);
@@ -82,14 +91,11 @@ impl World {
     #[inline(always)]
     pub(crate) fn end_owning(&mut self, line: u32, arrival: Time) -> Result<Done, Time> {
         let host = self.me.host;
-        if let Some(until) = self.own_write_in_the_way(host, line) {
-            return Err(until);
-        }
         let mut extra = 0;
         if self.timing.coherent {
             extra = self.recall(host, line, arrival, true);
         }
-        let mut done = self.fetch(line, arrival);
+        let mut done = self.fetch(line, arrival)?;
         done.at += extra;
         self.own_copy(host, line, self.me.id as u32);
         self.fill_private_levels(line);
@@ -113,8 +119,8 @@ impl World {
     #[inline(always)]
     pub(crate) fn owned(&mut self, at: Access) -> &mut CachedLine {
         let own = self.hosts[self.me.host].own.get_mut(at.line().0 as u32);
-        let cached = own.and_then(|own| own.cached.as_mut());
-        cached.expect("owning a line brought it here, and nobody ran since")
+        let copy = own.and_then(OwnLine::copy_mut);
+        copy.expect("owning a line brought it here, and nobody ran since")
     }
 
     /// A non-temporal store, at this lane's turn: the likely way, around the cache.
@@ -150,7 +156,7 @@ impl World {
         self.decide();
         let host = self.me.host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
-        if self.drop_copy(host, line).is_some()
+        if self.drop_copy(host, line)
             && self.hosts[host]
                 .own
                 .get(line)
@@ -173,10 +179,10 @@ impl World {
     /// What is written around the cache leaves it first.
     fn leave_cache(&mut self, line: u32) {
         let host = self.me.host;
-        if let Some(content) = self.drop_copy(host, line) {
+        if self.drop_copy(host, line) {
             let out = self.timing.flush_dirty.saturating_sub(self.timing.response);
             let arrival = self.me.turn() + out;
-            self.send(line, &content, u64::MAX, arrival, true);
+            self.send(line, Bytes::Own, arrival, true);
         }
     }
 
@@ -220,7 +226,8 @@ impl World {
         let complete = alone.max(lane.last_nt + self.timing.nt_line);
         lane.last_nt = complete;
         let arrival = complete.saturating_sub(self.timing.response);
-        self.send(entry.line, &entry.content, entry.bytes, arrival, true);
+        let bytes = Bytes::Combined(&entry.content, entry.bytes);
+        self.send(entry.line, bytes, arrival, true);
     }
 
     /// A write leaves the lane's host, to be at the device at `arrival` if nothing delays it.
@@ -228,8 +235,7 @@ impl World {
     pub(crate) fn send(
         &mut self,
         line: u32,
-        content: &Content,
-        bytes: u64,
+        bytes: Bytes,
         arrival: Time,
         awaited: bool,
     ) {
@@ -237,11 +243,8 @@ impl World {
         let queued = self.hosts[host].write_link.admit(issued, &self.timing);
         let device = self.timing.device_of(line);
         if self.timing.coherent {
-            // One domain has no moment at which a write is on its way: the directory answers for
-            // it.
             self.devices[device].admit(arrival, &self.timing);
-            self.region.merge(line, content, bytes);
-            self.forget_own(host, line);
+            self.merge_at_once(line, bytes);
             self.me.written.later(Done {
                 at: arrival + queued + self.timing.response,
                 queued,
@@ -255,10 +258,17 @@ impl World {
             arrival =
                 (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
         }
-        let own = match self.hosts[host].own.get_mut(line) {
-            Some(own) => own,
-            None => self.insert_own(host, line),
+        let lines = &mut self.hosts[host].own;
+        let slot = match lines.slot(line) {
+            Some(slot) => slot,
+            None => {
+                let holders = self.region.holders_mut(line);
+                holders.own |= 1 << host;
+                holders.mirror &= !(1 << host);
+                lines.insert(line, SHARED)
+            }
         };
+        let own = lines.at(slot);
         let arrival = arrival.max(own.pending_until + 1);
         own.pending += 1;
         own.pending_until = arrival;
@@ -277,7 +287,26 @@ impl World {
             queued,
             awaited,
         };
+        let (content, bytes) = match bytes {
+            Bytes::Own => (own.out(), u64::MAX),
+            Bytes::Combined(content, bytes) => (content, bytes),
+        };
         self.writes.push(route, content, bytes);
+    }
+
+    /// One coherence domain has no moment at which a write is on its way: the directory answers for
+    /// it.
+    fn merge_at_once(&mut self, line: u32, bytes: Bytes) {
+        let host = self.me.host;
+        match bytes {
+            Bytes::Own => {
+                let own = self.hosts[host].own.get(line);
+                let out = own.expect("its bytes are left").out();
+                self.region.merge(line, out, u64::MAX);
+            }
+            Bytes::Combined(content, bytes) => self.region.merge(line, content, bytes),
+        }
+        self.forget_own(host, line);
     }
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
@@ -315,7 +344,7 @@ impl World {
         let own = lines.get_mut(line);
         let own = own.expect("a write on its way keeps its line's entry");
         own.pending -= 1;
-        if own.pending == 0 && own.cached.is_none() {
+        if own.pending == 0 && own.copy().is_none() {
             lines.remove(line);
             holders.own &= !bit;
         }
