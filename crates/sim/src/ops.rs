@@ -159,7 +159,7 @@ impl World {
     fn work_off(&mut self) -> bool {
         let (mut stage, len) = (self.me.ops.stage, self.me.ops.len);
         let mut first = self.me.ops.first;
-        while self.advance(self.me.ops.queue[first as usize % AHEAD], stage) {
+        while self.advance(first, stage) {
             stage = Stage::Queued;
             first += 1;
             if first == len {
@@ -171,21 +171,22 @@ impl World {
         false
     }
 
-    /// Goes on with the first operation; false if it has to wait.
+    /// Goes on with an operation; false if it has to wait.
     #[inline(always)]
-    fn advance(&mut self, op: Op, stage: Stage) -> bool {
-        match op {
+    fn advance(&mut self, place: u8, stage: Stage) -> bool {
+        // Field by field, as it was written: read back as a whole it would wait for that.
+        match self.me.ops.queue[place as usize % AHEAD] {
             Op::Load(line, place, how) => self.advance_load(word(line, place), how, stage),
             Op::Store(line, place, bits) => self.advance_store(word(line, place), bits, stage),
             Op::Flush(line, how) => self.may_change(line, stage) && self.flush(line, how),
             Op::Fence(fence) => self.advance_fence(fence, stage),
-            _ => self.advance_other(op, stage),
+            _ => self.advance_other(place, stage),
         }
     }
 
     #[inline(never)]
-    fn advance_other(&mut self, op: Op, stage: Stage) -> bool {
-        match op {
+    fn advance_other(&mut self, place: u8, stage: Stage) -> bool {
+        match self.me.ops.queue[place as usize % AHEAD] {
             Op::Writeback(line) => self.may_change(line, stage) && self.writeback(line),
             Op::StoreNt(line, place, bits) => {
                 self.may_change(line, stage) && self.store_nt(word(line, place), bits)
