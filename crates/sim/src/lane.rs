@@ -55,11 +55,10 @@ impl Window {
     pub(crate) fn occupy(&mut self, until: Time) {
         *self.slot() = until;
         self.free = self.free.max(until);
-        self.next = if self.next == self.others.len() {
-            0
-        } else {
-            self.next + 1
-        };
+        self.next += 1;
+        if self.next > self.others.len() {
+            self.next = 0;
+        }
     }
 }
 

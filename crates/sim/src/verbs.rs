@@ -124,7 +124,7 @@ impl<'y> Verbs<'y> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn store_slowly(&self, at: Access, bits: u64) {
         let world = self.world.borrow_mut();
         let line = world.check_line(at.line().0);
@@ -147,21 +147,21 @@ impl<'y> Verbs<'y> {
         self.issue_in(world, Op::StoreLine(line));
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn writeback(&self, line: Line) {
         let world = self.world.borrow_mut();
         let line = world.check_line(line.0);
         self.issue_in(world, Op::Writeback(line));
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn flush(&self, line: Line, how: Flush) {
         let world = self.world.borrow_mut();
         let line = world.check_line(line.0);
         self.issue_in(world, Op::Flush(line, how));
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn fence(&self, fence: Fence) {
         self.issue(Op::Fence(fence));
     }

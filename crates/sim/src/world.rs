@@ -86,7 +86,7 @@ pub(crate) struct World {
     pub progress: Time,
     /// Waiting this long without any progress is a deadlock.
     pub stall_limit: Time,
-    pub recorder: Option<Recorder>,
+    pub recorder: Option<Box<Recorder>>,
 }
 
 impl World {
