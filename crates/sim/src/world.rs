@@ -174,16 +174,6 @@ impl World {
         }
     }
 
-    /// Any lane.
-    #[inline(always)]
-    pub(crate) fn lane(&mut self, id: usize) -> &mut Lane {
-        if self.me.id == id {
-            &mut self.me
-        } else {
-            &mut self.lanes[id]
-        }
-    }
-
     /// A lane has ended.
     pub(crate) fn leave(&mut self) {
         self.me.ops.at = NEVER;

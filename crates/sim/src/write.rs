@@ -328,15 +328,14 @@ impl World {
 
     #[inline(always)]
     fn arrive(&mut self, slot: usize) {
-        let write = self.writes[slot].route;
-        let line = write.line;
+        let sent = &self.writes[slot];
+        let (write, line) = (&sent.route, sent.route.line);
         let host = write.host as usize;
         let bit = 1u64 << host;
         let device = self.timing.device_of(line);
         let waited = self.devices[device].admit(write.arrival, &self.timing);
         let page = self.region.page_mut(line);
         leave_stale(page, &mut self.hosts, bit, line);
-        let sent = &self.writes[slot];
         page.merge(line, &sent.content, sent.bytes);
         let holders = page.holders_mut(line);
         holders.unread = !bit;
@@ -348,16 +347,20 @@ impl World {
             lines.remove(line);
             holders.own &= !bit;
         }
-        let done = Done {
-            at: write.arrival + waited + self.timing.response,
-            queued: write.queued + waited,
-        };
         if write.awaited {
-            self.lane(write.lane).written.later(done);
+            let lane = if self.me.id == write.lane {
+                &mut self.me
+            } else {
+                &mut self.lanes[write.lane]
+            };
+            lane.written.later(Done {
+                at: write.arrival + waited + self.timing.response,
+                queued: write.queued + waited,
+            });
         }
         self.progress = self.progress.max(write.arrival);
         if let Some(recorder) = &mut self.recorder {
-            recorder.arrived(&write, write.arrival + waited);
+            recorder.arrived(write, write.arrival + waited);
         }
     }
 }
