@@ -126,7 +126,7 @@ impl Agenda {
 
     #[inline(always)]
     fn first_game(&self, seat: usize) -> usize {
-        (self.losers.len() + seat) / 2
+        (self.losers.len() | seat) / 2
     }
 
     #[inline(always)]

@@ -1,9 +1,10 @@
 //! Operations of a lane, step by step: what each does at its turn, and where it waits for one.
 //!
-//! An operation that has to wait leaves its lane on the agenda, with the stage to go on from. The
-//! program goes on meanwhile while it asks for no value: stores, flushes and fences queue up, and
-//! are simulated in their order, each at its turn. So a program is resumed once for each value that
-//! it waits for, not once for each step of each operation.
+//! Operations queue up while the program asks for no value: stores, flushes and fences. When it
+//! needs one it gives way, and they are simulated in their order, each at its turn: by one loop, on
+//! one stack, for all lanes. One that has to wait leaves its lane on the agenda, with the stage to
+//! go on from. So a program is resumed once for each value that it waits for, not once for each
+//! step of each operation; what its host's caches serve at once it gets without.
 
 use fabric::{Fence, Flush, Line};
 use model::{Access, Place};
@@ -104,7 +105,7 @@ impl Ops {
         (self.first, self.len, self.stage) = (0, 0, Stage::Queued);
     }
 
-    /// Whether the first one has been issued, and nothing else.
+    /// Whether there are any, and nothing has been done for them yet.
     #[inline(always)]
     fn has_new(&self) -> bool {
         self.len > 0 && self.stage == Stage::Issued
@@ -137,17 +138,17 @@ impl World {
     }
 
     /// Simulates until the program of a lane has to go on: which one, or none if all have ended.
-    /// Whose turn it is goes first, if its program has issued something.
     #[inline(never)]
     pub(crate) fn next_program(&mut self) -> Option<usize> {
         let mut id = self.me.id;
-        let mut goes_on = self.me.ops.has_new();
+        // It is still the turn of a lane that has not begun with what it has issued.
+        let mut its_turn = self.me.ops.has_new();
         self.until.hits = self.until.domain;
         loop {
-            if !goes_on {
+            if !its_turn {
                 id = self.next_turn()?;
             }
-            goes_on = false;
+            its_turn = false;
             if self.me.ops.is_empty() || self.work_off() {
                 return Some(id);
             }
@@ -326,7 +327,10 @@ impl World {
         let lane = &self.me;
         let idle = lane.ops.is_empty() && lane.combining.is_empty();
         let alone = idle && lane.turn() < self.until.domain;
-        if !alone || !self.has_copy(self.me.host, line) || self.claim_by_reading(Some(line)).is_some() {
+        if !alone
+            || !self.has_copy(self.me.host, line)
+            || self.claim_by_reading(Some(line)).is_some()
+        {
             return None;
         }
         let Begun::Hit(bits) = self.begin_load(at, how) else {

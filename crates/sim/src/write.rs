@@ -232,13 +232,7 @@ impl World {
 
     /// A write leaves the lane's host, to be at the device at `arrival` if nothing delays it.
     /// `awaited` says whether the lane's next fence waits for it.
-    pub(crate) fn send(
-        &mut self,
-        line: u32,
-        bytes: Bytes,
-        arrival: Time,
-        awaited: bool,
-    ) {
+    pub(crate) fn send(&mut self, line: u32, bytes: Bytes, arrival: Time, awaited: bool) {
         let (host, issued) = (self.me.host, self.me.clock);
         let queued = self.hosts[host].write_link.admit(issued, &self.timing);
         let device = self.timing.device_of(line);
@@ -259,14 +253,13 @@ impl World {
                 (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
         }
         let lines = &mut self.hosts[host].own;
-        let slot = match lines.slot(line) {
-            Some(slot) => slot,
-            None => {
-                let holders = self.region.holders_mut(line);
-                holders.own |= 1 << host;
-                holders.mirror &= !(1 << host);
-                lines.insert(line, SHARED)
-            }
+        let slot = if let Some(slot) = lines.slot(line) {
+            slot
+        } else {
+            let holders = self.region.holders_mut(line);
+            holders.own |= 1 << host;
+            holders.mirror &= !(1 << host);
+            lines.insert(line, SHARED)
         };
         let own = lines.at(slot);
         let arrival = arrival.max(own.pending_until + 1);
