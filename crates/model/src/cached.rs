@@ -14,7 +14,7 @@ pub struct CachedLine {
 impl CachedLine {
     /// A clean copy of what the device held when it was read.
     #[inline(always)]
-    pub fn fetched(content: Content) -> Self {
+    pub const fn fetched(content: Content) -> Self {
         Self {
             content,
             dirty: false,

@@ -13,11 +13,16 @@ pub(crate) struct Agenda {
     /// Who lost each game: game n is between who has won games 2 n and 2 n + 1, or, in the last
     /// half, between two lanes. "Game 0" is lost by who has won all.
     losers: Box<[Entry]>,
-    lanes: usize,
-    /// Bits of an entry that name the lane within its host: rounds that a host plays by itself.
-    lane_bits: u32,
     /// Bits of an entry that name host and lane: rounds altogether.
     seat_bits: u32,
+    /// All of these bits.
+    seats: Entry,
+    /// Rounds that a coherence domain plays by itself.
+    domain_rounds: u32,
+    /// Later than any lane may get: with 4,096 lanes an hour and a quarter of simulated time.
+    end: Time,
+    /// The number of the lane that sits in each seat.
+    lanes: Box<[u32]>,
 }
 
 /// A time, and below it the host and the lane: of two lanes at one time the lower goes first.
@@ -34,24 +39,22 @@ pub(crate) const NEVER: Time = Time::MAX;
 pub(crate) struct Next {
     pub lane: usize,
     pub time: Time,
-    /// The time before which it goes first against every other lane of its host.
-    pub host: Time,
-    /// The same against every other lane.
-    pub pod: Time,
+    /// The time before which it goes first against every other lane of its coherence domain.
+    pub until: Time,
 }
 
 impl Agenda {
-    /// Every lane at time 0.
-    pub(crate) fn new(hosts: usize, lanes: usize) -> Self {
+    /// Every lane at time 0. One coherence domain is a host, or all of them.
+    pub(crate) fn new(hosts: usize, lanes: usize, coherent: bool) -> Self {
         let lane_bits = lanes.next_power_of_two().ilog2();
         let seat_bits = lane_bits + hosts.next_power_of_two().ilog2();
         let all = 1 << seat_bits;
         let mut winners = vec![NONE; 2 * all];
-        for host in 0..hosts {
-            for lane in 0..lanes {
-                let seat = (host << lane_bits) | lane;
-                winners[all + seat] = seat as Entry;
-            }
+        let mut lane_in = vec![0; all];
+        for id in 0..hosts * lanes {
+            let seat = ((id / lanes) << lane_bits) | (id % lanes);
+            winners[all + seat] = seat as Entry;
+            lane_in[seat] = id as u32;
         }
         let mut losers = vec![NONE; all];
         for game in (1..all).rev() {
@@ -61,26 +64,39 @@ impl Agenda {
         losers[0] = winners[1];
         Self {
             losers: losers.into(),
-            lanes,
-            lane_bits,
             seat_bits,
+            seats: all as Entry - 1,
+            domain_rounds: if coherent { seat_bits } else { lane_bits },
+            end: NONE >> seat_bits,
+            lanes: lane_in.into(),
         }
     }
 
-    /// The lane whose turn it is goes on at `time`.
-    #[inline]
-    pub(crate) fn put_off(&mut self, time: Time) {
+    /// Whose turn it is once the lane whose turn it was goes on at `time`: the earliest, the lowest
+    /// of several, none if all have ended.
+    #[inline(always)]
+    pub(crate) fn next_after(&mut self, time: Time) -> Option<Next> {
+        let first = self.put_off(time);
+        if first == NONE {
+            return None;
+        }
+        let seat = self.seat_of(first);
+        Some(Next {
+            lane: self.lanes[seat] as usize,
+            time: first >> self.seat_bits,
+            until: self.until(seat),
+        })
+    }
+
+    /// Who wins once the winner so far goes on at `time`.
+    #[inline(always)]
+    fn put_off(&mut self, time: Time) -> Entry {
         let seat = self.seat_of(self.losers[0]);
-        let mut winner = if time == NEVER {
-            NONE
-        } else {
-            // With 4,096 lanes that is an hour and a quarter of simulated time.
-            assert!(
-                time < NONE >> self.seat_bits,
-                "a run is too long: {time} ps"
-            );
-            (time << self.seat_bits) | seat as Entry
-        };
+        let mut winner = (time << self.seat_bits) | seat as Entry;
+        if time >= self.end {
+            assert!(time == NEVER, "a run is too long: {time} ps");
+            winner = NONE;
+        }
         let mut game = self.first_game(seat);
         while game > 0 {
             let loser = &mut self.losers[game];
@@ -88,56 +104,34 @@ impl Agenda {
             game /= 2;
         }
         self.losers[0] = winner;
+        winner
     }
 
-    /// The earliest lane, the lowest of several; none if all have ended. It has the turn until it
-    /// is put off.
-    #[inline]
-    pub(crate) fn next(&self) -> Option<Next> {
-        let first = self.losers[0];
-        if first == NONE {
-            return None;
-        }
-        let seat = self.seat_of(first);
+    /// Before which the winner goes first against its domain: a higher rival at the same time
+    /// leaves room for it.
+    #[inline(always)]
+    fn until(&self, seat: usize) -> Time {
         let mut game = self.first_game(seat);
         let mut rival = NONE;
-        for _ in 0..self.lane_bits {
+        for _ in 0..self.domain_rounds {
             rival = rival.min(self.losers[game]);
             game /= 2;
         }
-        let in_host = rival;
-        while game > 0 {
-            rival = rival.min(self.losers[game]);
-            game /= 2;
-        }
-        let (host, lane) = (seat >> self.lane_bits, seat & ((1 << self.lane_bits) - 1));
-        Some(Next {
-            lane: host * self.lanes + lane,
-            time: first >> self.seat_bits,
-            host: self.limit(seat, in_host),
-            pod: self.limit(seat, rival),
-        })
-    }
-
-    #[inline(always)]
-    fn first_game(&self, seat: usize) -> usize {
-        ((1 << self.seat_bits) | seat) / 2
-    }
-
-    #[inline(always)]
-    fn seat_of(&self, entry: Entry) -> usize {
-        (entry & ((1 << self.seat_bits) - 1)) as usize
-    }
-
-    /// Before which a lane goes first against a rival: a higher one at the same time leaves room
-    /// for it.
-    #[inline(always)]
-    fn limit(&self, seat: usize, rival: Entry) -> Time {
         if rival == NONE {
             return NEVER;
         }
         // A higher seat carries into the time.
-        (rival + ((1 << self.seat_bits) - 1 - seat as Entry)) >> self.seat_bits
+        (rival + (self.seats - seat as Entry)) >> self.seat_bits
+    }
+
+    #[inline(always)]
+    fn first_game(&self, seat: usize) -> usize {
+        (self.losers.len() | seat) / 2
+    }
+
+    #[inline(always)]
+    fn seat_of(&self, entry: Entry) -> usize {
+        (entry & self.seats) as usize
     }
 }
 
@@ -147,34 +141,31 @@ mod tests {
 
     use super::*;
 
-    /// What `next` says of these times.
-    fn next(lanes: usize, times: &[Time]) -> Option<Next> {
-        let mut agenda = Agenda::new(times.len() / lanes, lanes);
+    /// Who is next of lanes at these times.
+    fn next(lanes: usize, coherent: bool, times: &[Time]) -> Option<(usize, Time, Time)> {
+        let mut agenda = Agenda::new(times.len() / lanes, lanes, coherent);
+        let mut next = agenda.next_after(0);
         for _ in times {
-            let lane = agenda.next().expect("not all have been put off").lane;
-            agenda.put_off(times[lane]);
+            let lane = next.expect("not all have been put off").lane;
+            next = agenda.next_after(times[lane]);
         }
-        agenda.next()
+        next.map(|next| (next.lane, next.time, next.until))
     }
 
     #[test]
     fn the_earliest_lane_is_found_and_ties_go_to_the_lower() {
-        let at = |lane, time, host, pod| Next {
-            lane,
-            time,
-            host,
-            pod,
-        };
         // Lane 1 may go on at 20, its tie with lane 2 included.
-        let found = next(2, &[50, 20, 20, 40, 90, NEVER]);
-        assert_eq!(found, Some(at(1, 20, 50, 21)));
+        let times = [50, 20, 20, 40, 90, NEVER];
+        assert_eq!(next(2, false, &times), Some((1, 20, 50)));
+        assert_eq!(next(2, true, &times), Some((1, 20, 21)));
         // Lane 2 may not go on at 60, where the lower lane 1 is: ties are the lower's.
-        let found = next(3, &[61, 60, 20, 90, 70, NEVER]);
-        assert_eq!(found, Some(at(2, 20, 60, 60)));
-        let found = next(2, &[NEVER, NEVER, NEVER, NEVER, 7, NEVER]);
-        assert_eq!(found, Some(at(4, 7, NEVER, NEVER)));
-        assert_eq!(next(1, &[NEVER; 3]), None);
-        assert_eq!(next(1, &[5]), Some(at(0, 5, NEVER, NEVER)));
+        let times = [61, 60, 20, 90, 70, NEVER];
+        assert_eq!(next(3, false, &times), Some((2, 20, 60)));
+        assert_eq!(next(3, true, &times), Some((2, 20, 60)));
+        let times = [NEVER, NEVER, NEVER, NEVER, 7, NEVER];
+        assert_eq!(next(2, true, &times), Some((4, 7, NEVER)));
+        assert_eq!(next(1, true, &[NEVER; 3]), None);
+        assert_eq!(next(1, false, &[5, 6]), Some((0, 5, NEVER)));
     }
 
     proptest! {
@@ -183,15 +174,16 @@ mod tests {
             delays in prop::collection::vec(0u64..50, 1..300),
             lanes in 1usize..7,
         ) {
-            let mut agenda = Agenda::new(5, lanes);
+            let mut agenda = Agenda::new(5, lanes, false);
             let mut times = vec![0; 5 * lanes];
+            let mut next = agenda.next_after(0);
             for delay in delays {
-                let next = agenda.next().expect("nobody ends here");
+                let Next { lane, time, .. } = next.expect("nobody ends here");
                 let earliest = (0..times.len()).min_by_key(|&lane| (times[lane], lane));
-                prop_assert_eq!(Some(next.lane), earliest);
-                prop_assert_eq!(next.time, times[next.lane]);
-                times[next.lane] += delay;
-                agenda.put_off(times[next.lane]);
+                prop_assert_eq!(Some(lane), earliest);
+                prop_assert_eq!(time, times[lane]);
+                times[lane] += delay;
+                next = agenda.next_after(times[lane]);
             }
         }
     }

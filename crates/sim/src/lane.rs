@@ -55,11 +55,10 @@ impl Window {
     pub(crate) fn occupy(&mut self, until: Time) {
         *self.slot() = until;
         self.free = self.free.max(until);
-        self.next = if self.next == self.others.len() {
-            0
-        } else {
-            self.next + 1
-        };
+        self.next += 1;
+        if self.next > self.others.len() {
+            self.next = 0;
+        }
     }
 }
 
@@ -127,6 +126,12 @@ impl Batch {
 
     #[inline(always)]
     pub(crate) fn holds(&self, line: u32) -> bool {
+        // Mostly there is one.
+        self.fenced > 0 && (self.lines[0] == line || self.holds_beside(line))
+    }
+
+    #[inline(never)]
+    fn holds_beside(&self, line: u32) -> bool {
         self.lines[..usize::from(self.fenced)].contains(&line)
     }
 }

@@ -35,9 +35,9 @@
 //! of their arrival; a write takes effect when it arrives. What stays inside a host needs no such
 //! care: a lane runs ahead through its caches while no other lane of its coherence domain has
 //! anything earlier to do, and with hits in lines that it holds for as long again as a line needs
-//! from one cache to another. What a program need not wait for (stores, flushes, fences) it queues
-//! when it is not its turn, and goes on; a program is resumed for the values of loads, of atomics
-//! and of the clock. [`Sim::reference`] never runs ahead and gives the same results.
+//! from one cache to another. What a program need not wait for (stores, flushes, fences) it queues,
+//! and goes on; it gives way for the values of loads, of atomics and of the clock, and then what it
+//! has queued is simulated. [`Sim::reference`] never runs ahead and gives the same results.
 //!
 //! # Invariants
 //!

@@ -98,7 +98,7 @@ impl World {
     fn written_by_another(&self, line: u32) -> bool {
         let own = self.hosts[self.me.host].own.get(line);
         own.is_some_and(|own| {
-            own.cached.is_some() && own.owner != SHARED && own.owner != self.me.id as u32
+            own.copy().is_some() && own.owner != SHARED && own.owner != self.me.id as u32
         })
     }
 

@@ -1,9 +1,10 @@
 //! Operations of a lane, step by step: what each does at its turn, and where it waits for one.
 //!
-//! An operation that has to wait leaves its lane on the agenda, with the stage to go on from. The
-//! program goes on meanwhile while it asks for no value: stores, flushes and fences queue up, and
-//! are simulated in their order, each at its turn. So a program is resumed once for each value that
-//! it waits for, not once for each step of each operation.
+//! Operations queue up while the program asks for no value: stores, flushes and fences. When it
+//! needs one it gives way, and they are simulated in their order, each at its turn: by one loop, on
+//! one stack, for all lanes. One that has to wait leaves its lane on the agenda, with the stage to
+//! go on from. So a program is resumed once for each value that it waits for, not once for each
+//! step of each operation; what its host's caches serve at once it gets without.
 
 use fabric::{Fence, Flush, Line};
 use model::{Access, Place};
@@ -63,8 +64,8 @@ const AHEAD: usize = 16;
 #[derive(Debug)]
 #[repr(C, align(64))] // in few cache lines, as a lane
 pub(crate) struct Ops {
-    /// Where the first one goes on, and the time that it waited for.
-    at: Time,
+    /// When the first one goes on, or went on last.
+    pub at: Time,
     stage: Stage,
     first: u8,
     len: u8,
@@ -99,38 +100,26 @@ impl Ops {
         self.len as usize == AHEAD
     }
 
+    /// All of them are done: only then places are used again, programs wait for that.
     pub(crate) fn clear(&mut self) {
-        (self.first, self.len) = (0, 0);
+        (self.first, self.len, self.stage) = (0, 0, Stage::Queued);
     }
 
-    /// Queues an operation; whether it is the first. The queue is not full.
+    /// Whether there are any, and nothing has been done for them yet.
     #[inline(always)]
-    fn push(&mut self, op: Op) -> bool {
+    fn has_new(&self) -> bool {
+        self.len > 0 && self.stage == Stage::Issued
+    }
+
+    /// Queues an operation. The queue is not full.
+    #[inline(always)]
+    fn push(&mut self, op: Op) {
         let place = self.len as usize % AHEAD;
         self.queue[place] = op;
         self.len += 1;
         if place == 0 {
             self.stage = Stage::Issued;
         }
-        place == 0
-    }
-
-    #[inline(always)]
-    fn first(&self) -> &Op {
-        &self.queue[self.first as usize % AHEAD]
-    }
-
-    /// The first one is done; whether all are. Only then places are used again: programs wait for
-    /// that.
-    #[inline(always)]
-    fn pop(&mut self) -> bool {
-        self.stage = Stage::Queued;
-        self.first += 1;
-        let all = self.first == self.len;
-        if all {
-            self.clear();
-        }
-        all
     }
 }
 
@@ -140,17 +129,26 @@ fn word(line: u32, place: Place) -> Access {
 }
 
 impl World {
-    /// A lane's program issues an operation; whether it is done now. The queue is not full.
+    /// A lane's program issues an operation. The queue is not full.
     #[inline(always)]
-    pub(crate) fn issue(&mut self, op: Op) -> bool {
-        self.me.ops.push(op) && self.work_off()
+    pub(crate) fn issue(&mut self, op: Op) {
+        self.me.ops.push(op);
+        // Whatever the program does next is behind it, hits included.
+        self.until.hits = 0;
     }
 
     /// Simulates until the program of a lane has to go on: which one, or none if all have ended.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn next_program(&mut self) -> Option<usize> {
+        let mut id = self.me.id;
+        // It is still the turn of a lane that has not begun with what it has issued.
+        let mut its_turn = self.me.ops.has_new();
+        self.until.hits = self.until.domain;
         loop {
-            let id = self.next_turn()?;
+            if !its_turn {
+                id = self.next_turn()?;
+            }
+            its_turn = false;
             if self.me.ops.is_empty() || self.work_off() {
                 return Some(id);
             }
@@ -158,38 +156,45 @@ impl World {
     }
 
     /// Goes on with what the lane has queued, which is something; whether all of it is done.
+    #[inline(always)]
     fn work_off(&mut self) -> bool {
-        while self.advance() {
-            if self.me.ops.pop() {
+        let (mut stage, len) = (self.me.ops.stage, self.me.ops.len);
+        let mut first = self.me.ops.first;
+        while self.advance(first, stage) {
+            stage = Stage::Queued;
+            first += 1;
+            if first == len {
+                self.me.ops.clear();
                 return true;
             }
         }
+        self.me.ops.first = first;
         false
     }
 
-    /// Goes on with the first operation; false if it has to wait.
+    /// Goes on with an operation; false if it has to wait.
     #[inline(always)]
-    fn advance(&mut self) -> bool {
-        let stage = self.me.ops.stage;
-        match *self.me.ops.first() {
+    fn advance(&mut self, place: u8, stage: Stage) -> bool {
+        // Field by field, as it was written: read back as a whole it would wait for that.
+        match self.me.ops.queue[place as usize % AHEAD] {
             Op::Load(line, place, how) => self.advance_load(word(line, place), how, stage),
             Op::Store(line, place, bits) => self.advance_store(word(line, place), bits, stage),
             Op::Flush(line, how) => self.may_change(line, stage) && self.flush(line, how),
             Op::Fence(fence) => self.advance_fence(fence, stage),
-            _ => self.advance_other(stage),
+            _ => self.advance_other(place, stage),
         }
     }
 
     #[inline(never)]
-    fn advance_other(&mut self, stage: Stage) -> bool {
-        match *self.me.ops.first() {
+    fn advance_other(&mut self, place: u8, stage: Stage) -> bool {
+        match self.me.ops.queue[place as usize % AHEAD] {
             Op::Writeback(line) => self.may_change(line, stage) && self.writeback(line),
             Op::StoreNt(line, place, bits) => {
                 self.may_change(line, stage) && self.store_nt(word(line, place), bits)
             }
             Op::StoreLine(line) => self.may_change(line, stage) && self.store_line(line),
             Op::Work(cycles) => {
-                self.me.clock += u64::from(cycles) * self.timing.cycle;
+                self.work(cycles);
                 true
             }
             Op::Private(line, how) => self.advance_private(line, how, stage),
@@ -315,6 +320,44 @@ impl World {
         true
     }
 
+    /// A load that caches of the host serve, if nobody may interfere, and the lane has asked for
+    /// nothing before.
+    pub(crate) fn load_in_host(&mut self, at: Access, how: Use) -> Option<u64> {
+        let line = at.line().0 as u32;
+        let lane = &self.me;
+        let idle = lane.ops.is_empty() && lane.combining.is_empty();
+        let alone = idle && lane.turn() < self.until.domain;
+        if !alone
+            || !self.has_copy(self.me.host, line)
+            || self.claim_by_reading(Some(line)).is_some()
+        {
+            return None;
+        }
+        let Begun::Hit(bits) = self.begin_load(at, how) else {
+            unreachable!("the host has a copy")
+        };
+        if self.stream_arrival().is_some() {
+            self.issue(Op::Prefetch);
+        }
+        Some(bits)
+    }
+
+    /// The same for an access to the lane's own memory; whether it has been served.
+    pub(crate) fn private_in_host(&mut self, line: u32, how: Use) -> bool {
+        let idle = self.me.ops.is_empty() && self.me.turn() < self.until.domain;
+        let served = idle && self.claim_by_filling(line).is_none();
+        if served {
+            self.private_access(line, how);
+        }
+        served
+    }
+
+    /// Cycles on private data.
+    #[inline(always)]
+    pub(crate) fn work(&mut self, cycles: u32) {
+        self.me.clock += u64::from(cycles) * self.timing.cycle;
+    }
+
     fn advance_private(&mut self, line: u32, how: Use, stage: Stage) -> bool {
         if stage == Stage::Queued && self.private_first_level(line, how) {
             return true;
@@ -377,7 +420,7 @@ impl World {
     #[inline(always)]
     fn my_turn(&mut self) -> bool {
         let now = self.me.turn();
-        if now < self.until.host {
+        if now < self.until.domain {
             return true;
         }
         let takes_from = self.takes_effect();
@@ -390,7 +433,7 @@ impl World {
     fn take(&mut self, to: Option<Time>) -> bool {
         match to {
             None => true,
-            Some(to) if to < self.until.host => {
+            Some(to) if to < self.until.domain => {
                 let lane = &mut self.me;
                 lane.floor = lane.floor.max(to);
                 true
@@ -403,7 +446,8 @@ impl World {
     /// on at `stage` when it has.
     #[inline(always)]
     fn reach(&mut self, to: Time, stage: Stage) -> bool {
-        if to >= self.until.pod {
+        if !self.down {
+            // Mostly another lane has something to do before, and if not it is its turn again.
             return self.give_way(to, to, stage);
         }
         self.arrive_until(to);
@@ -415,13 +459,12 @@ impl World {
 
     /// Lets others go on until it is this lane's turn at `to`; it takes no line from another lane
     /// before `takes_from`. Never true, as the answer to whether it may go on.
-    #[inline]
+    #[inline(always)]
     fn give_way(&mut self, to: Time, takes_from: Time, stage: Stage) -> bool {
         let lane = &mut self.me;
         lane.takes_from = takes_from;
         lane.floor = lane.floor.max(to);
         (lane.ops.at, lane.ops.stage) = (to, stage);
-        self.agenda.put_off(to);
         // Its program may go on, and hits nothing by itself.
         self.until = Until::always(0);
         false

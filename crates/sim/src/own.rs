@@ -13,8 +13,10 @@ const PAGE_LINES: usize = 64;
 /// What a host holds of a line, where that is not what the device holds.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnLine {
-    /// The copy; none while only a write of it is still on its way.
-    pub cached: Option<CachedLine>,
+    /// The copy, or what is left of it.
+    bytes: CachedLine,
+    /// Whether there is one: not while only a write of it is still on its way.
+    here: bool,
     /// The lane that wrote it last, or [`SHARED`].
     pub owner: u32,
     /// Writes of it on their way to the device.
@@ -25,16 +27,48 @@ pub(crate) struct OwnLine {
 
 impl OwnLine {
     const EMPTY: Self = Self {
-        cached: None,
+        bytes: CachedLine::fetched(Content::ZERO),
+        here: false,
         owner: SHARED,
         pending: 0,
         pending_until: 0,
     };
 
+    #[inline(always)]
+    pub(crate) fn copy(&self) -> Option<&CachedLine> {
+        self.here.then_some(&self.bytes)
+    }
+
+    #[inline(always)]
+    pub(crate) fn copy_mut(&mut self) -> Option<&mut CachedLine> {
+        self.here.then_some(&mut self.bytes)
+    }
+
     /// What the host's lanes see.
     #[inline(always)]
     pub(crate) fn content(&self) -> Option<&Content> {
-        self.cached.as_ref().map(|cached| &cached.content)
+        self.copy().map(|copy| &copy.content)
+    }
+
+    /// As a write-back of the copy, if there is one; whether [`out`](Self::out) is to be sent.
+    #[inline(always)]
+    pub(crate) fn write_back(&mut self) -> bool {
+        let out = self.copy_mut().and_then(CachedLine::write_back);
+        out.is_some()
+    }
+
+    /// The same, and the copy is gone.
+    #[inline(always)]
+    pub(crate) fn drop_copy(&mut self) -> bool {
+        let dirty = self.write_back();
+        self.here = false;
+        dirty
+    }
+
+    /// What the last write-back takes to the device: left here, so that it moves but once.
+    #[inline(always)]
+    pub(crate) fn out(&self) -> &Content {
+        &self.bytes.content
     }
 }
 
@@ -51,8 +85,9 @@ pub(crate) struct OwnLines {
 }
 
 impl OwnLines {
+    /// Where a line is, if it is here.
     #[inline(always)]
-    fn slot(&self, line: u32) -> Option<usize> {
+    pub(crate) fn slot(&self, line: u32) -> Option<usize> {
         let page = self.pages.get(line as usize / PAGE_LINES)?.as_deref()?;
         (page[line as usize % PAGE_LINES] as usize).checked_sub(1)
     }
@@ -63,6 +98,11 @@ impl OwnLines {
     }
 
     #[inline(always)]
+    pub(crate) fn at(&mut self, slot: usize) -> &mut OwnLine {
+        &mut self.slots[slot]
+    }
+
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, line: u32) -> Option<&mut OwnLine> {
         let slot = self.slot(line)?;
         Some(&mut self.slots[slot])
@@ -70,26 +110,27 @@ impl OwnLines {
 
     /// Puts a line in, without a copy and with nothing on its way; it takes the place of what was
     /// there.
-    #[inline]
-    pub(crate) fn insert(&mut self, line: u32, owner: u32) -> &mut OwnLine {
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, line: u32, owner: u32) -> usize {
         let slot = self.slot_for(line);
         let own = &mut self.slots[slot];
-        own.cached = None;
+        own.here = false;
         own.owner = owner;
         own.pending = 0;
         own.pending_until = 0;
-        own
+        slot
     }
 
     /// The same with a clean copy.
     #[inline(always)]
     pub(crate) fn insert_copy(&mut self, line: u32, content: &Content, owner: u32) -> &mut OwnLine {
-        let own = self.insert(line, owner);
-        own.cached = Some(CachedLine::fetched(*content));
+        let slot = self.insert(line, owner);
+        let own = &mut self.slots[slot];
+        (own.bytes, own.here) = (CachedLine::fetched(*content), true);
         own
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot_for(&mut self, line: u32) -> usize {
         let page = line as usize / PAGE_LINES;
         if page >= self.pages.len() {
@@ -107,7 +148,7 @@ impl OwnLines {
     }
 
     /// Takes a line out, if it is there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, line: u32) {
         let page = self.pages.get_mut(line as usize / PAGE_LINES);
         if let Some(page) = page.and_then(Option::as_deref_mut)

@@ -216,7 +216,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     #[inline(always)]
     fn work(&self, cycles: u32) {
-        self.verbs.issue(Op::Work(cycles));
+        self.verbs.work(cycles);
     }
 
     /// As the generic one, but the loads overlap: their addresses do not depend on each other.

@@ -43,7 +43,7 @@ impl World {
             if own.owner != lane.id as u32 && own.owner != SHARED {
                 return None;
             }
-            &own.cached.as_ref()?.content
+            own.content()?
         } else if holders.mirror & bit != 0 {
             content
         } else {
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_miss(&mut self, line: u32, how: Use) -> Time {
         if how == Use::Chained && !self.me.batch.holds(line) {
             self.settle();
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// Sends a request as soon as a slot for it is free; returns when it is at the device.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn issue_miss(&mut self) -> Time {
         let at = self.me.misses.admit(self.me.clock);
         self.wait(Done { at, queued: 0 }, Kind::Observe);
@@ -154,13 +154,11 @@ impl World {
 
     /// The request of a load is at the device. An error is the time to come back at: a write of
     /// this host's own is in the way.
+    #[inline(always)]
     pub(crate) fn end_load(&mut self, at: Access, how: Use, arrival: Time) -> Result<u64, Time> {
         let line = at.line().0 as u32;
         let host = self.me.host;
-        if let Some(until) = self.own_write_in_the_way(host, line) {
-            return Err(until);
-        }
-        let done = self.fetch(line, arrival);
+        let done = self.fetch(line, arrival)?;
         let bits = self.copy(host, line).map(|content| content.get(at));
         self.fill_private_levels(line);
         let lane = &mut self.me;
@@ -183,16 +181,24 @@ impl World {
         Ok(bits.expect("the line was fetched just above"))
     }
 
-    /// Reads a line at the device for a host without a copy; returns when it is there. Another lane
-    /// of the host may have brought it meanwhile: then that copy stays, being what they all see.
-    #[inline]
-    pub(crate) fn fetch(&mut self, line: u32, arrival: Time) -> Done {
+    /// Reads a line at the device for a host without a copy; returns when it is there. An error is
+    /// the time to come back at: a write of this host's own is in the way. Another lane of the host
+    /// may have brought the line meanwhile: then that copy stays, being what they all see.
+    #[inline(always)]
+    pub(crate) fn fetch(&mut self, line: u32, arrival: Time) -> Result<Done, Time> {
         let (host, bit) = (self.me.host, self.me.bit);
         let recalled = self.look_up(host, line, arrival);
         let holders = self.region.holders_mut(line);
         let unread = holders.unread & bit != 0;
-        let own = || self.hosts[host].own.get(line)?.content();
-        let absent = holders.mirror & bit == 0 && (holders.own & bit == 0 || own().is_none());
+        let mut absent = holders.mirror & bit == 0;
+        if holders.own & bit != 0
+            && let Some(own) = self.hosts[host].own.get(line)
+        {
+            if own.copy().is_none() && own.pending > 0 {
+                return Err(own.pending_until);
+            }
+            absent &= own.copy().is_none();
+        }
         if absent {
             holders.mirror |= bit;
             holders.unread &= !bit;
@@ -204,7 +210,7 @@ impl World {
         if self.timing.adjacent_line {
             self.fetch_ahead(line ^ 1, arrival);
         }
-        done
+        Ok(done)
     }
 
     /// Brings a line in that nobody asked for, if nothing speaks against it.
@@ -255,7 +261,7 @@ impl World {
 
     /// One line travels from the device to a lane's host; `unread` if a peer has written it since
     /// the host last read it, `extra` for what the directory takes.
-    #[inline]
+    #[inline(always)]
     fn device_read(&mut self, line: u32, arrival: Time, unread: bool, extra: Time) -> Done {
         let mut service = self.timing.response + extra;
         let lane = &mut self.me;
@@ -293,9 +299,10 @@ impl World {
         while left != 0 {
             let other = left.trailing_zeros() as usize;
             left &= left - 1;
-            let dirty = self.drop_copy(other, line);
-            if let Some(content) = dirty {
-                self.region.merge(line, &content, u64::MAX);
+            if self.drop_copy(other, line) {
+                let own = self.hosts[other].own.get(line);
+                let out = own.expect("its bytes are left").out();
+                self.region.merge(line, out, u64::MAX);
                 self.forget_own(other, line);
                 let device = self.timing.device_of(line);
                 self.hosts[other].write_link.admit(at, &self.timing);
@@ -310,7 +317,7 @@ impl World {
     }
 
     /// Makes bytes of its own out of a host's copy, for a store.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn own_copy(&mut self, host: usize, line: u32, owner: u32) -> &mut CachedLine {
         let page = self.region.page_mut(line);
         let holders = page.holders_mut(line);
@@ -324,6 +331,6 @@ impl World {
             own.expect("a host with the own bit has bytes of the line")
         };
         own.owner = owner;
-        own.cached.as_mut().expect("the caller saw a copy")
+        own.copy_mut().expect("the caller saw a copy")
     }
 }

@@ -132,6 +132,7 @@ impl Recorder {
         }
     }
 
+    #[cold]
     pub(crate) fn segment(&mut self, lane: usize, start: Time, until: Done, kind: Kind) {
         self.lanes[lane].segments.push(Segment {
             start,
@@ -141,15 +142,18 @@ impl Recorder {
         });
     }
 
+    #[cold]
     pub(crate) fn reading(&mut self, lane: usize, at: Time) {
         self.lanes[lane].readings.push(at);
     }
 
+    #[cold]
     pub(crate) fn paused(&mut self, lane: usize, at: Time) {
         self.lanes[lane].paused = Some(at);
     }
 
     /// A write is at the device.
+    #[cold]
     pub(crate) fn arrived(&mut self, write: &Route, visible: Time) {
         self.lanes[write.lane].open_writes.push(self.writes.len());
         self.writes.push(WriteTime {
@@ -170,6 +174,7 @@ impl Recorder {
     }
 
     /// A fence of the lane ended: its writes so far are complete.
+    #[cold]
     pub(crate) fn fenced(&mut self, lane: usize, at: Time) {
         for index in std::mem::take(&mut self.lanes[lane].open_writes) {
             let write = &mut self.writes[index];
@@ -178,16 +183,19 @@ impl Recorder {
     }
 
     /// A lane looked at a line of the region, found at the device at `sampled`, here at `at`.
+    #[cold]
     pub(crate) fn looked(&mut self, lane: usize, line: u32, sampled: Time, at: Time) {
         self.look(lane, (REGION, u64::from(line)), sampled, at);
     }
 
     /// A lane looked at a line that the lanes of its host share.
+    #[cold]
     pub(crate) fn host_looked(&mut self, lane: usize, line: u64, at: Time) {
         self.look(lane, (lane / self.lanes_a_host, line), at, at);
     }
 
     /// A lane wrote such a line.
+    #[cold]
     pub(crate) fn host_written(&mut self, lane: usize, line: u64, at: Time) {
         let write = LastWrite {
             lane,

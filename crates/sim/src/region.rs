@@ -70,21 +70,21 @@ impl Region {
     pub(crate) fn page_mut(&mut self, line: u32) -> &mut Page {
         let index = (line / PAGE_LINES) as usize;
         if !matches!(self.pages.get(index), Some(Some(_))) {
-            self.make_page(index);
+            return self.make_page(index);
         }
         let page = self.pages[index].as_deref_mut();
-        page.expect("made just above, or there before")
+        page.expect("seen just above")
     }
 
     #[cold]
-    fn make_page(&mut self, index: usize) {
+    fn make_page(&mut self, index: usize) -> &mut Page {
         if index >= self.pages.len() {
             self.pages.resize_with(index + 1, || None);
         }
-        self.pages[index] = Some(Box::new(Page {
+        self.pages[index].insert(Box::new(Page {
             holders: [Holders::default(); PAGE_LINES as usize],
             contents: None,
-        }));
+        }))
     }
 
     #[inline(always)]

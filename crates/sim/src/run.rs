@@ -146,7 +146,8 @@ impl Sim {
         }
         if self.recording {
             let lanes = world.lanes.len();
-            world.recorder = Some(Recorder::new(lanes, setting.pod.lanes as usize));
+            let recorder = Recorder::new(lanes, setting.pod.lanes as usize);
+            world.recorder = Some(Box::new(recorder));
         }
         world
     }

@@ -4,12 +4,15 @@ use fabric::{Fence, Flush};
 use model::WriteMode;
 
 use crate::lane::Done;
+use crate::own::OwnLine;
 use crate::record::Kind;
 use crate::timing::Time;
 use crate::world::World;
+use crate::write::Bytes;
 
 impl World {
     /// CLFLUSH or CLFLUSHOPT, at this lane's turn.
+    #[inline(always)]
     pub(crate) fn flush(&mut self, line: u32, how: Flush) -> bool {
         self.decide();
         self.write_out_combined(line);
@@ -21,10 +24,10 @@ impl World {
         // The tags stay: who holds a line decides whether it is found, and whoever flushes a line
         // mostly fetches it again at once.
         let dirty = self.drop_copy(host, line);
-        let complete = self.space_flush(dirty.is_some(), spacing);
-        if let Some(content) = dirty {
+        let complete = self.space_flush(dirty, spacing);
+        if dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(line, &content, u64::MAX, arrival, true);
+            self.send(line, Bytes::Own, arrival, true);
         } else {
             self.me.batch.flush(line);
             self.adopt(line);
@@ -38,12 +41,11 @@ impl World {
         self.write_out_combined(line);
         let host = self.me.host;
         let own = self.hosts[host].own.get_mut(line);
-        let cached = own.and_then(|own| own.cached.as_mut());
-        let dirty = cached.and_then(model::CachedLine::write_back);
-        let complete = self.space_flush(dirty.is_some(), self.timing.burst_line);
-        if let Some(content) = dirty {
+        let dirty = own.is_some_and(OwnLine::write_back);
+        let complete = self.space_flush(dirty, self.timing.burst_line);
+        if dirty {
             let arrival = complete.saturating_sub(self.timing.response);
-            self.send(line, &content, u64::MAX, arrival, true);
+            self.send(line, Bytes::Own, arrival, true);
         } else {
             self.adopt(line);
         }
@@ -52,7 +54,7 @@ impl World {
 
     /// When this flush is done by itself: after its own cost, and not closer to the one before than
     /// lines of a burst are.
-    #[inline]
+    #[inline(always)]
     fn space_flush(&mut self, dirty: bool, spacing: Time) -> Time {
         let lane = &mut self.me;
         // A flush is ordered after older stores to its line: the line must have come first.
@@ -72,7 +74,7 @@ impl World {
 
     /// The line's last bytes are already on their way: the fence of whoever flushes it now waits
     /// for them.
-    #[inline]
+    #[inline(always)]
     fn adopt(&mut self, line: u32) {
         let host = self.me.host;
         if self.region.holders(line).own & (1 << host) == 0 {
@@ -100,7 +102,7 @@ impl World {
     }
 
     /// Begins a fence, at this lane's turn; returns when the writes that it waits for arrive.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin_fence(&mut self, fence: Fence) -> Option<Time> {
         if fence == Fence::Load {
             return None;
@@ -113,6 +115,7 @@ impl World {
     }
 
     /// Ends a fence: what it waits for has been simulated.
+    #[inline(always)]
     pub(crate) fn end_fence(&mut self, fence: Fence) {
         let own_cost = match fence {
             Fence::Full => self.timing.fence_full,

@@ -15,6 +15,14 @@ use crate::world::World;
 /// How a lane gives way to the others.
 pub(crate) type Turn = Yielder<(), ()>;
 
+/// A load that has been asked for.
+enum Begin {
+    /// The host had the line, and nobody could interfere.
+    Served(u64),
+    /// The program has to give way; `down` if nobody would resume it.
+    Queued { down: bool },
+}
+
 /// One lane's hold on the world.
 #[derive(Clone, Copy)]
 pub(crate) struct Verbs<'y> {
@@ -38,9 +46,20 @@ impl<'y> Verbs<'y> {
     /// Lets the pod be simulated until this lane's program may go on.
     #[inline(never)]
     fn catch_up(&self, world: RefMut<'y, World>) -> RefMut<'y, World> {
+        let down = world.down;
         drop(world);
-        self.turn.suspend(());
+        self.give_way(down);
         self.world.borrow_mut()
+    }
+
+    #[inline(always)]
+    fn give_way(&self, down: bool) {
+        if down {
+            // This lane is being unwound: nobody would resume it.
+            self.world.borrow_mut().next_program();
+        } else {
+            self.turn.suspend(());
+        }
     }
 
     /// An operation that the program does not wait for.
@@ -63,18 +82,38 @@ impl<'y> Verbs<'y> {
         if world.me.ops.is_full() {
             world = self.catch_up(world);
         }
-        if world.issue(op) {
-            return world;
-        }
+        world.issue(op);
         self.catch_up(world)
     }
 
-    #[inline(never)]
+    /// A load that the first level did not serve.
+    ///
+    /// A processor predicts returns by the calls before, on whatever stack: a program that gives
+    /// way inside a call finds itself returning elsewhere. So it gives way here, where it is
+    /// inlined, and what is called returns first.
+    #[inline(always)]
     pub(crate) fn load_slowly(&self, at: Access, how: Use) -> u64 {
-        let world = self.world.borrow_mut();
+        match self.begin_load(at, how) {
+            Begin::Served(bits) => bits,
+            Begin::Queued { down } => {
+                self.give_way(down);
+                self.world.borrow().me.ops.value
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn begin_load(&self, at: Access, how: Use) -> Begin {
+        let mut world = self.world.borrow_mut();
         let line = world.check_line(at.line().0);
-        let world = self.perform(world, Op::Load(line, at.place(), how));
-        world.me.ops.value
+        if let Some(bits) = world.load_in_host(at, how) {
+            return Begin::Served(bits);
+        }
+        if world.me.ops.is_full() {
+            world = self.catch_up(world);
+        }
+        world.issue(Op::Load(line, at.place(), how));
+        Begin::Queued { down: world.down }
     }
 
     #[inline(always)]
@@ -85,7 +124,7 @@ impl<'y> Verbs<'y> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn store_slowly(&self, at: Access, bits: u64) {
         let world = self.world.borrow_mut();
         let line = world.check_line(at.line().0);
@@ -108,21 +147,21 @@ impl<'y> Verbs<'y> {
         self.issue_in(world, Op::StoreLine(line));
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn writeback(&self, line: Line) {
         let world = self.world.borrow_mut();
         let line = world.check_line(line.0);
         self.issue_in(world, Op::Writeback(line));
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn flush(&self, line: Line, how: Flush) {
         let world = self.world.borrow_mut();
         let line = world.check_line(line.0);
         self.issue_in(world, Op::Flush(line, how));
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn fence(&self, fence: Fence) {
         self.issue(Op::Fence(fence));
     }
@@ -130,7 +169,21 @@ impl<'y> Verbs<'y> {
     /// An access to this lane's own memory that its first level did not serve at once.
     #[inline(never)]
     pub(crate) fn private_access(&self, line: u32, how: Use) {
-        self.issue(Op::Private(line, how));
+        let mut world = self.world.borrow_mut();
+        if !world.private_in_host(line, how) {
+            self.issue_in(world, Op::Private(line, how));
+        }
+    }
+
+    /// Cycles on private data.
+    #[inline(always)]
+    pub(crate) fn work(&self, cycles: u32) {
+        let mut world = self.world.borrow_mut();
+        if world.me.ops.is_empty() {
+            world.work(cycles);
+        } else {
+            self.issue_in(world, Op::Work(cycles));
+        }
     }
 
     /// Pauses; says whether it is time for a look of the watch, which is so once in `every` pauses.

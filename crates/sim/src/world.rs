@@ -1,13 +1,13 @@
 //! The state of a simulated pod, and what every operation on it shares.
 
 use fabric::{Discipline, Pod};
-use model::{CachedLine, Content};
+use model::Content;
 
 use crate::agenda::{Agenda, NEVER};
 use crate::host_memory::HostMemory;
 use crate::lane::{Done, Lane};
 use crate::lookahead::lookahead;
-use crate::own::{OwnLine, OwnLines, SHARED};
+use crate::own::OwnLines;
 use crate::pod::PodFile;
 use crate::record::{Kind, Recorder};
 use crate::region::Region;
@@ -15,6 +15,7 @@ use crate::server::Server;
 use crate::tags::{Residents, Tags};
 use crate::timing::{Time, Timing};
 use crate::transit::Transit;
+use crate::write::Bytes;
 
 /// Line numbers from here on are lanes' own memory: they share the caches with the region.
 pub(crate) const PRIVATE_LINES: u32 = 1 << 31;
@@ -39,21 +40,19 @@ pub(crate) struct Host {
 }
 
 /// Until when the lane whose turn it is may go on by itself: until any other lane of its coherence
-/// domain, and of the pod, has something to do.
+/// domain has something to do. What reaches the device always waits for its turn in the whole pod.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Until {
     /// For hits in lines that it holds.
     pub hits: Time,
-    pub host: Time,
-    pub pod: Time,
+    pub domain: Time,
 }
 
 impl Until {
     pub(crate) fn always(at: Time) -> Self {
         Self {
             hits: at,
-            host: at,
-            pod: at,
+            domain: at,
         }
     }
 }
@@ -87,7 +86,7 @@ pub(crate) struct World {
     pub progress: Time,
     /// Waiting this long without any progress is a deadlock.
     pub stall_limit: Time,
-    pub recorder: Option<Recorder>,
+    pub recorder: Option<Box<Recorder>>,
 }
 
 impl World {
@@ -133,7 +132,7 @@ impl World {
             hosts: (0..pod.hosts).map(|_| host()).collect(),
             lanes,
             devices: vec![Server::new(timing.device_line); timing.devices as usize],
-            agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize),
+            agenda: Agenda::new(pod.hosts as usize, pod.lanes as usize, timing.coherent),
             until: Until::always(0),
             writes: Transit::default(),
             run_ahead: true,
@@ -145,24 +144,15 @@ impl World {
         }
     }
 
-    /// Whose turn it is now: everything before has been simulated. None when all lanes have ended.
-    #[inline]
+    /// Whose turn it is now, after that of the lane that has just given way: everything before has
+    /// been simulated. None when all lanes have ended.
+    #[inline(always)]
     pub(crate) fn next_turn(&mut self) -> Option<usize> {
-        let next = self.agenda.next()?;
+        let next = self.agenda.next_after(self.me.ops.at)?;
         self.arrive_until(next.time);
         self.seat(next.lane);
-        self.until = if !self.run_ahead {
-            Until::always(0)
-        } else if self.timing.coherent {
-            // Hardware coherence makes the pod one domain: any lane may take a line away.
-            Until::always(next.pod)
-        } else {
-            Until {
-                hits: next.host,
-                host: next.host,
-                pod: next.pod,
-            }
-        };
+        // Hardware coherence makes the pod one domain: any lane may take a line away.
+        self.until = Until::always(if self.run_ahead { next.until } else { 0 });
         Some(next.lane)
     }
 
@@ -184,19 +174,9 @@ impl World {
         }
     }
 
-    /// Any lane.
-    #[inline(always)]
-    pub(crate) fn lane(&mut self, id: usize) -> &mut Lane {
-        if self.me.id == id {
-            &mut self.me
-        } else {
-            &mut self.lanes[id]
-        }
-    }
-
     /// A lane has ended.
     pub(crate) fn leave(&mut self) {
-        self.agenda.put_off(NEVER);
+        self.me.ops.at = NEVER;
         self.me.takes_from = NEVER;
     }
 
@@ -309,26 +289,26 @@ impl World {
             return;
         }
         let turn = self.me.turn();
-        if let Some(content) = self.drop_copy(self.me.host, line) {
+        if self.drop_copy(self.me.host, line) {
             let arrival = turn + self.timing.flush_dirty.saturating_sub(self.timing.response);
-            self.send(line, &content, u64::MAX, arrival, false);
+            self.send(line, Bytes::Own, arrival, false);
         }
     }
 
-    /// Drops a host's copy; returns what a dirty one takes to the device.
+    /// Drops a host's copy; whether it was dirty: then its bytes are left to be sent.
     #[inline]
-    pub(crate) fn drop_copy(&mut self, host: usize, line: u32) -> Option<Content> {
+    pub(crate) fn drop_copy(&mut self, host: usize, line: u32) -> bool {
         let bit = 1u64 << host;
         let holders = self.region.holders_mut(line);
         holders.mirror &= !bit;
         if holders.own & bit == 0 {
-            return None;
+            return false;
         }
         let lines = &mut self.hosts[host].own;
         let own = lines.get_mut(line);
         let own = own.expect("a host with the own bit has bytes of the line");
-        let dirty = CachedLine::flush(&mut own.cached);
-        if own.pending == 0 && dirty.is_none() {
+        let dirty = own.drop_copy();
+        if own.pending == 0 && !dirty {
             lines.remove(line);
             holders.own &= !bit;
         }
@@ -340,25 +320,6 @@ impl World {
     pub(crate) fn forget_own(&mut self, host: usize, line: u32) {
         self.hosts[host].own.remove(line);
         self.region.holders_mut(line).own &= !(1 << host);
-    }
-
-    /// A host without bytes of its own for the line will have some on their way.
-    #[inline]
-    pub(crate) fn insert_own(&mut self, host: usize, line: u32) -> &mut OwnLine {
-        let holders = self.region.holders_mut(line);
-        holders.own |= 1 << host;
-        holders.mirror &= !(1 << host);
-        self.hosts[host].own.insert(line, SHARED)
-    }
-
-    /// When a write of this host's own that is still on its way lets a read of the line through.
-    #[inline]
-    pub(crate) fn own_write_in_the_way(&self, host: usize, line: u32) -> Option<Time> {
-        if self.region.holders(line).own & (1 << host) == 0 {
-            return None;
-        }
-        let own = self.hosts[host].own.get(line)?;
-        (own.cached.is_none() && own.pending > 0).then_some(own.pending_until)
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use model::{Access, CachedLine, Content, WriteMode};
 
 use crate::lane::{Combining, Done};
-use crate::own::SHARED;
+use crate::own::{OwnLine, SHARED};
 use crate::record::Kind;
 use crate::region::Page;
 use crate::timing::Time;
@@ -17,6 +17,15 @@ pub(crate) enum Owning {
     Here(Time),
     /// When its read for ownership is at the device.
     Miss(Time),
+}
+
+/// What a write takes to the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bytes<'a> {
+    /// The whole line, as the host's entry for it holds.
+    Own,
+    /// What was combined, one bit for each byte that was.
+    Combined(&'a Content, u64),
 }
 
 impl World {
@@ -39,7 +48,7 @@ impl World {
         let Some(own) = own.filter(|own| own.owner == lane.id as u32) else {
             return false;
         };
-        let Some(cached) = own.cached.as_mut().filter(|cached| cached.dirty) else {
+        let Some(cached) = own.copy_mut().filter(|copy| copy.dirty) else {
             return false;
         };
         cached.store(at, bits);
@@ -51,6 +60,7 @@ impl World {
 
     /// Begins to make this lane the owner of a line, at its turn; `claimed` if another lane of the
     /// host held it.
+    #[inline(always)]
     pub(crate) fn begin_owning(&mut self, line: u32, claimed: bool) -> Owning {
         self.decide();
         self.write_out_combined(line);
@@ -78,16 +88,14 @@ impl World {
 
     /// The read for ownership is at the device; returns when the line is here. An error is the time
     /// to come back at.
+    #[inline(always)]
     pub(crate) fn end_owning(&mut self, line: u32, arrival: Time) -> Result<Done, Time> {
         let host = self.me.host;
-        if let Some(until) = self.own_write_in_the_way(host, line) {
-            return Err(until);
-        }
         let mut extra = 0;
         if self.timing.coherent {
             extra = self.recall(host, line, arrival, true);
         }
-        let mut done = self.fetch(line, arrival);
+        let mut done = self.fetch(line, arrival)?;
         done.at += extra;
         self.own_copy(host, line, self.me.id as u32);
         self.fill_private_levels(line);
@@ -99,7 +107,7 @@ impl World {
     }
 
     /// A store drains into a line that this lane owns since `done`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store_owned(&mut self, at: Access, bits: u64, done: Done) {
         self.owned(at).store(at, bits);
         let lane = &mut self.me;
@@ -108,11 +116,11 @@ impl World {
     }
 
     /// The copy of a line that this lane owns.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn owned(&mut self, at: Access) -> &mut CachedLine {
         let own = self.hosts[self.me.host].own.get_mut(at.line().0 as u32);
-        let cached = own.and_then(|own| own.cached.as_mut());
-        cached.expect("owning a line brought it here, and nobody ran since")
+        let copy = own.and_then(OwnLine::copy_mut);
+        copy.expect("owning a line brought it here, and nobody ran since")
     }
 
     /// A non-temporal store, at this lane's turn: the likely way, around the cache.
@@ -148,7 +156,7 @@ impl World {
         self.decide();
         let host = self.me.host;
         // All 64 bytes are overwritten, so a dirty copy has nothing left to write back.
-        if self.drop_copy(host, line).is_some()
+        if self.drop_copy(host, line)
             && self.hosts[host]
                 .own
                 .get(line)
@@ -171,10 +179,10 @@ impl World {
     /// What is written around the cache leaves it first.
     fn leave_cache(&mut self, line: u32) {
         let host = self.me.host;
-        if let Some(content) = self.drop_copy(host, line) {
+        if self.drop_copy(host, line) {
             let out = self.timing.flush_dirty.saturating_sub(self.timing.response);
             let arrival = self.me.turn() + out;
-            self.send(line, &content, u64::MAX, arrival, true);
+            self.send(line, Bytes::Own, arrival, true);
         }
     }
 
@@ -186,6 +194,7 @@ impl World {
         }
     }
 
+    #[cold]
     fn write_out_line(&mut self, line: u32) {
         let combining = &mut self.me.combining;
         if let Some(place) = combining.iter().position(|entry| entry.line == line) {
@@ -198,9 +207,14 @@ impl World {
     #[inline(always)]
     pub(crate) fn write_out_all(&mut self) {
         if !self.me.combining.is_empty() {
-            for entry in std::mem::take(&mut self.me.combining) {
-                self.send_nt(&entry);
-            }
+            self.write_out_each();
+        }
+    }
+
+    #[cold]
+    fn write_out_each(&mut self) {
+        for entry in std::mem::take(&mut self.me.combining) {
+            self.send_nt(&entry);
         }
     }
 
@@ -212,28 +226,19 @@ impl World {
         let complete = alone.max(lane.last_nt + self.timing.nt_line);
         lane.last_nt = complete;
         let arrival = complete.saturating_sub(self.timing.response);
-        self.send(entry.line, &entry.content, entry.bytes, arrival, true);
+        let bytes = Bytes::Combined(&entry.content, entry.bytes);
+        self.send(entry.line, bytes, arrival, true);
     }
 
     /// A write leaves the lane's host, to be at the device at `arrival` if nothing delays it.
     /// `awaited` says whether the lane's next fence waits for it.
-    pub(crate) fn send(
-        &mut self,
-        line: u32,
-        content: &Content,
-        bytes: u64,
-        arrival: Time,
-        awaited: bool,
-    ) {
+    pub(crate) fn send(&mut self, line: u32, bytes: Bytes, arrival: Time, awaited: bool) {
         let (host, issued) = (self.me.host, self.me.clock);
         let queued = self.hosts[host].write_link.admit(issued, &self.timing);
         let device = self.timing.device_of(line);
         if self.timing.coherent {
-            // One domain has no moment at which a write is on its way: the directory answers for
-            // it.
             self.devices[device].admit(arrival, &self.timing);
-            self.region.merge(line, content, bytes);
-            self.forget_own(host, line);
+            self.merge_at_once(line, bytes);
             self.me.written.later(Done {
                 at: arrival + queued + self.timing.response,
                 queued,
@@ -247,10 +252,16 @@ impl World {
             arrival =
                 (arrival + self.timing.posted_hold).max(self.hosts[host].posted_floor[device]);
         }
-        let own = match self.hosts[host].own.get_mut(line) {
-            Some(own) => own,
-            None => self.insert_own(host, line),
+        let lines = &mut self.hosts[host].own;
+        let slot = if let Some(slot) = lines.slot(line) {
+            slot
+        } else {
+            let holders = self.region.holders_mut(line);
+            holders.own |= 1 << host;
+            holders.mirror &= !(1 << host);
+            lines.insert(line, SHARED)
         };
+        let own = lines.at(slot);
         let arrival = arrival.max(own.pending_until + 1);
         own.pending += 1;
         own.pending_until = arrival;
@@ -269,7 +280,26 @@ impl World {
             queued,
             awaited,
         };
+        let (content, bytes) = match bytes {
+            Bytes::Own => (own.out(), u64::MAX),
+            Bytes::Combined(content, bytes) => (content, bytes),
+        };
         self.writes.push(route, content, bytes);
+    }
+
+    /// One coherence domain has no moment at which a write is on its way: the directory answers for
+    /// it.
+    fn merge_at_once(&mut self, line: u32, bytes: Bytes) {
+        let host = self.me.host;
+        match bytes {
+            Bytes::Own => {
+                let own = self.hosts[host].own.get(line);
+                let out = own.expect("its bytes are left").out();
+                self.region.merge(line, out, u64::MAX);
+            }
+            Bytes::Combined(content, bytes) => self.region.merge(line, content, bytes),
+        }
+        self.forget_own(host, line);
     }
 
     /// Every write that has arrived by `now` takes effect, in order of arrival.
@@ -289,17 +319,16 @@ impl World {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, slot: usize) {
-        let write = self.writes[slot].route;
-        let line = write.line;
+        let sent = &self.writes[slot];
+        let (write, line) = (&sent.route, sent.route.line);
         let host = write.host as usize;
         let bit = 1u64 << host;
         let device = self.timing.device_of(line);
         let waited = self.devices[device].admit(write.arrival, &self.timing);
         let page = self.region.page_mut(line);
         leave_stale(page, &mut self.hosts, bit, line);
-        let sent = &self.writes[slot];
         page.merge(line, &sent.content, sent.bytes);
         let holders = page.holders_mut(line);
         holders.unread = !bit;
@@ -307,20 +336,24 @@ impl World {
         let own = lines.get_mut(line);
         let own = own.expect("a write on its way keeps its line's entry");
         own.pending -= 1;
-        if own.pending == 0 && own.cached.is_none() {
+        if own.pending == 0 && own.copy().is_none() {
             lines.remove(line);
             holders.own &= !bit;
         }
-        let done = Done {
-            at: write.arrival + waited + self.timing.response,
-            queued: write.queued + waited,
-        };
         if write.awaited {
-            self.lane(write.lane).written.later(done);
+            let lane = if self.me.id == write.lane {
+                &mut self.me
+            } else {
+                &mut self.lanes[write.lane]
+            };
+            lane.written.later(Done {
+                at: write.arrival + waited + self.timing.response,
+                queued: write.queued + waited,
+            });
         }
         self.progress = self.progress.max(write.arrival);
         if let Some(recorder) = &mut self.recorder {
-            recorder.arrived(&write, write.arrival + waited);
+            recorder.arrived(write, write.arrival + waited);
         }
     }
 }
