@@ -44,7 +44,7 @@ impl<P: HostAtomics> Handle<'_, P> {
     ) -> Result<bool, TableError> {
         let home = self.table.shape.home(key);
         if let Change::Update(&[word]) | Change::Upsert(&[word]) = change
-            && self.table.config.value_words == 1
+            && self.direct
             && self.replace_alone(home, key, word)
         {
             return Ok(true);

@@ -26,7 +26,7 @@ pub struct Handle<'a, P: HostAtomics> {
     pub(crate) seat: Seat,
     way: Way,
     /// Alone, and a value lies beside its key: what the fast paths ask.
-    direct: bool,
+    pub(crate) direct: bool,
     pub(crate) patience_ns: Option<f64>,
     members: Vec<Member>,
     cache: Option<Cache<'a, P>>,
@@ -152,7 +152,10 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         if self.direct
             && key != FREE
             && let [first, ..] = value
-            && let Some(hit) = self.table.bucket(self.table.shape.home(key)).hit(self.port, key)
+            && let Some(hit) = self
+                .table
+                .bucket(self.table.shape.home(key))
+                .hit(self.port, key)
         {
             *first = hit.entry;
             return Ok(Some(1));
@@ -173,6 +176,14 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             *first = answer.unwrap_or(*first);
             return Ok(answer.map(|_| 1));
         }
+        self.get_validated(key, value)
+    }
+
+    /// A read by any way, as often as it takes. Apart, so that the short way above saves fewer
+    /// registers.
+    #[inline(never)]
+    #[track_caller]
+    fn get_validated(&mut self, key: u64, value: &mut [u64]) -> Result<Option<usize>, TableError> {
         let here = self.way == Way::Owner && self.table.owner(key) == self.seat.host;
         match self.table.config.sharing {
             _ if self.way == Way::Alone => self.read(key, value, false),
