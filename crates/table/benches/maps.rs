@@ -5,7 +5,7 @@
 //! Every map hashes with rustc's `FxHasher`. Sides run in turn, round by round, in the same pinned
 //! threads, over the same precomputed streams of keys; updates overwrite. It prints one JSON object
 //! a line: each side's median of millions of operations a second, and the ratio of `table` to the
-//! fastest other, round by round, with its quartiles.
+//! fastest other, round by round, with its quartiles and its range.
 //!
 //! `array` is no map: open addressing in a fixed array of atomics, without removal, versions or
 //! errors. It bounds what is to be had.
@@ -352,8 +352,10 @@ fn compare(bench: &Bench<'_>, mix: &str, streams: &[Vec<u64>], rounds: usize) {
         );
     }
     let [low, middle, high] = median(&mut ratios);
+    // Sorted. Of six rounds or more, 97 % of such ranges hold the median of all rounds.
+    let (least, most) = (ratios[0], ratios[rounds - 1]);
     println!(
         "{{\"ratio\":\"table/fastest\",\"mix\":\"{mix}\",\"lanes\":{lanes},\"p50\":{middle:.3},\
-         \"quartiles\":[{low:.3},{high:.3}],\"rounds\":{rounds}}}"
+         \"quartiles\":[{low:.3},{high:.3}],\"range\":[{least:.3},{most:.3}],\"rounds\":{rounds}}}"
     );
 }

@@ -147,15 +147,12 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
     #[inline(always)]
     #[track_caller]
     pub fn get(&mut self, key: u64, value: &mut [u64]) -> Result<Option<usize>, TableError> {
-        // Nothing is observed: the host's own hardware keeps its lanes' caches equal, and the
+        // Alone, nothing is observed: a host's hardware keeps its lanes' caches equal, and the
         // bucket's version vouches for what is read between its two loads.
         if self.direct
             && key != FREE
             && let [first, ..] = value
-            && let Some(hit) = self
-                .table
-                .bucket(self.table.shape.home(key))
-                .hit(self.port, key)
+            && let Some(hit) = self.table.home(key).hit(self.port, key)
         {
             *first = hit.entry;
             return Ok(Some(1));
@@ -173,7 +170,9 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
             && let [first, ..] = value
             && let Some(answer) = self.look_alone(key)
         {
-            *first = answer.unwrap_or(*first);
+            if let Some(entry) = answer {
+                *first = entry;
+            }
             return Ok(answer.map(|_| 1));
         }
         self.get_validated(key, value)
