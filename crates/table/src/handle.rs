@@ -1,10 +1,12 @@
 //! One lane's way into a table.
 
+use std::hint::cold_path;
+
 use fabric::{Fence, Gone, HostAtomics, Seat, Ticks, wait_until};
 use sync::lock::{Lock, LockVisitor, Member, NotAcquired};
 use sync::{Arrival, Patience};
 
-use crate::bucket::{FREE, Version};
+use crate::bucket::{FREE, Look, Version};
 use crate::cache::Cache;
 use crate::error::TableError;
 use crate::layout::{Table, send_along};
@@ -152,11 +154,26 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         if self.direct
             && key != FREE
             && let [first, ..] = value
-            && let Some(hit) = self.table.home(key).hit(self.port, key)
         {
-            *first = hit.entry;
-            return Ok(Some(1));
+            let home = self.table.shape.home(key);
+            match self.table.bucket(home).look(self.port, key) {
+                Look::Found { entry, .. } => {
+                    *first = entry;
+                    return Ok(Some(1));
+                }
+                Look::Absent { displaced: 0 } => return Ok(None),
+                Look::Absent { displaced } => {
+                    cold_path();
+                    if let Some(answer) = self.look_elsewhere(home, displaced, key) {
+                        *first = answer.unwrap_or(*first);
+                        return Ok(answer.map(|_| 1));
+                    }
+                }
+                Look::Changing(_) => {}
+            }
         }
+        // What follows takes so long that a jump there is nothing.
+        cold_path();
         self.get_any(key, value)
     }
 
@@ -166,23 +183,6 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         if key == FREE {
             return Err(TableError::Reserved { key });
         }
-        if self.direct
-            && let [first, ..] = value
-            && let Some(answer) = self.look_alone(key)
-        {
-            if let Some(entry) = answer {
-                *first = entry;
-            }
-            return Ok(answer.map(|_| 1));
-        }
-        self.get_validated(key, value)
-    }
-
-    /// A read by any way, as often as it takes. Apart, so that the short way above saves fewer
-    /// registers.
-    #[inline(never)]
-    #[track_caller]
-    fn get_validated(&mut self, key: u64, value: &mut [u64]) -> Result<Option<usize>, TableError> {
         let here = self.way == Way::Owner && self.table.owner(key) == self.seat.host;
         match self.table.config.sharing {
             _ if self.way == Way::Alone => self.read(key, value, false),
