@@ -169,10 +169,9 @@ impl Bucket {
     /// Looks for `key` in what this host's copy says: six loads.
     ///
     /// Reads of one lane do not depend on each other, and a core has as many of them under way as
-    /// fit into its window of instructions: for a table in the caches it is their number that decides,
-    /// not how long each takes. So a hit loads nothing about keys elsewhere, and its three branches,
-    /// each of which nearly always goes one way, stay apart, with a load in between: joined they
-    /// would be more instructions.
+    /// fit into its window of instructions. So their number decides, not how long each takes: a hit
+    /// loads nothing about keys elsewhere, and its three branches, each of which nearly always goes
+    /// one way, stay apart, with a load in between; joined they would be more instructions.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn look<P: Port>(self, port: &P, key: u64) -> Look {

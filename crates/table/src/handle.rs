@@ -1,7 +1,5 @@
 //! One lane's way into a table.
 
-use std::hint::cold_path;
-
 use fabric::{Fence, Gone, HostAtomics, Seat, Ticks, wait_until};
 use sync::lock::{Lock, LockVisitor, Member, NotAcquired};
 use sync::{Arrival, Patience};
@@ -162,18 +160,17 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
                     return Ok(Some(1));
                 }
                 Look::Absent { displaced: 0 } => return Ok(None),
-                Look::Absent { displaced } => {
-                    cold_path();
-                    if let Some(answer) = self.look_elsewhere(home, displaced, key) {
-                        *first = answer.unwrap_or(*first);
-                        return Ok(answer.map(|_| 1));
+                Look::Absent { displaced } => match self.look_elsewhere(home, displaced, key) {
+                    Some(Some(entry)) => {
+                        *first = entry;
+                        return Ok(Some(1));
                     }
-                }
+                    Some(None) => return Ok(None),
+                    None => {}
+                },
                 Look::Changing(_) => {}
             }
         }
-        // What follows takes so long that a jump there is nothing.
-        cold_path();
         self.get_any(key, value)
     }
 
