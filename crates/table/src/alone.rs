@@ -10,23 +10,26 @@ use crate::mail::Outcome;
 use crate::section::{Change, Refused, Way, version_of};
 
 impl<P: HostAtomics> Handle<'_, P> {
-    /// The entry of a key that was not at home, if it is there: most often it lies in the next
-    /// bucket. No answer while somebody is changing a bucket on the way.
-    #[inline(never)]
+    /// The entry of a key that was not found at home at once, if it is there: most often it lies in
+    /// the next bucket. No answer while somebody is changing a bucket on the way.
+    #[inline(always)]
     #[track_caller]
-    pub(crate) fn look_elsewhere(
-        &self,
-        home: u64,
-        displaced: u64,
-        key: u64,
-    ) -> Option<Option<u64>> {
-        for distance in 1..=Displaced::of(displaced).distance {
+    pub(crate) fn look_alone(&self, key: u64) -> Option<Option<u64>> {
+        let home = self.table.shape.home(key);
+        let mut last = 0;
+        let mut distance = 0;
+        while distance <= last {
             let bucket = self.table.shape.nth(home, distance);
             match self.table.bucket(bucket).look(self.port, key) {
                 Look::Found { entry, .. } => return Some(Some(entry)),
+                // Only the home's word is about keys whose home it is.
+                Look::Absent { displaced } if distance == 0 => {
+                    last = Displaced::of(displaced).distance;
+                }
                 Look::Absent { .. } => {}
                 Look::Changing(_) => return None,
             }
+            distance += 1;
         }
         Some(None)
     }
@@ -58,15 +61,15 @@ impl<P: HostAtomics> Handle<'_, P> {
     #[track_caller]
     fn replace_alone(&self, home: u64, key: u64, word: u64) -> bool {
         let bucket = self.table.bucket(home);
-        let Look::Found { slot, version, .. } = bucket.look(self.port, key) else {
+        let Some(hit) = bucket.hit(self.port, key) else {
             return false;
         };
-        let (place, busy) = (bucket.version(), version.begin(self.seat.host));
-        let taken = self.port.compare_exchange(place, version.0, busy.0);
+        let (place, busy) = (bucket.version(), hit.version.begin(self.seat.host));
+        let taken = self.port.compare_exchange(place, hit.version.0, busy.0);
         if taken.is_err() {
             return false;
         }
-        self.port.store(bucket.entry(slot), word);
+        self.port.store(bucket.entry(hit.slot), word);
         self.port.atomic_store(place, busy.end().0);
         true
     }

@@ -108,15 +108,20 @@ impl Displaced {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// The key, in this slot, while the bucket had this version.
-    Found {
-        slot: usize,
-        entry: u64,
-        version: Version,
-    },
+    Found { slot: usize, entry: u64 },
     /// Not here.
     Absent { displaced: u64 },
     /// Somebody is changing the bucket, or has during the look.
     Changing(Version),
+}
+
+/// A key that a look found where it belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) slot: usize,
+    pub(crate) entry: u64,
+    /// The bucket's version during the look.
+    pub(crate) version: Version,
 }
 
 /// One bucket's place.
@@ -166,36 +171,52 @@ impl Bucket {
         select_unpredictable(in_first, 0, select_unpredictable(in_second, 1, 2))
     }
 
-    /// Looks for `key` in what this host's copy says: six loads.
-    ///
-    /// Reads of one lane do not depend on each other, and a core has as many of them under way as
-    /// fit into its window of instructions. So their number decides, not how long each takes: a hit
-    /// loads nothing about keys elsewhere, and its three branches, each of which nearly always goes
-    /// one way, stay apart, with a load in between; joined they would be more instructions.
+    /// Looks for `key` in what this host's copy says.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn look<P: Port>(self, port: &P, key: u64) -> Look {
         // The version first, and again last: what lies between is as old as one of the two.
+        let before = port.load(self.version());
+        let slot = self.candidate(port, key);
+        let found = port.load(self.key(slot));
+        let entry = port.load(self.entry(slot));
+        let displaced = port.load(self.displaced());
+        let after = port.load(self.version());
+        if before != after || after & BUSY != 0 {
+            return Look::Changing(Version(after));
+        }
+        if found == key {
+            Look::Found { slot, entry }
+        } else {
+            Look::Absent { displaced }
+        }
+    }
+
+    /// A look that tells nothing but a hit, in the fewest instructions: whoever gets none looks
+    /// again, with [`look`](Self::look).
+    ///
+    /// Reads of one lane do not depend on each other, and a core has as many of them under way as
+    /// fit into its window of instructions. So it is their number that decides, not how long each
+    /// takes; and each of the three branches nearly always goes one way.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn hit<P: Port>(self, port: &P, key: u64) -> Option<Hit> {
         let version = Version(port.load(self.version()));
         if version.is_busy() {
-            return Look::Changing(version);
+            return None;
         }
         let slot = self.candidate(port, key);
-        let look = if port.load(self.key(slot)) == key {
-            let entry = port.load(self.entry(slot));
-            Look::Found {
-                slot,
-                entry,
-                version,
-            }
-        } else {
-            let displaced = port.load(self.displaced());
-            Look::Absent { displaced }
-        };
-        match Version(port.load(self.version())) {
-            after if after == version => look,
-            after => Look::Changing(after),
+        if port.load(self.key(slot)) != key {
+            return None;
         }
+        let entry = port.load(self.entry(slot));
+        // Last, as in `look`: it vouches for the two loads before.
+        let after = port.load(self.version());
+        (after == version.0).then_some(Hit {
+            slot,
+            entry,
+            version,
+        })
     }
 
     /// The slot that holds `key`, for whoever may write the bucket.

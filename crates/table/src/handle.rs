@@ -4,7 +4,7 @@ use fabric::{Fence, Gone, HostAtomics, Seat, Ticks, wait_until};
 use sync::lock::{Lock, LockVisitor, Member, NotAcquired};
 use sync::{Arrival, Patience};
 
-use crate::bucket::{FREE, Look, Version};
+use crate::bucket::{FREE, Version};
 use crate::cache::Cache;
 use crate::error::TableError;
 use crate::layout::{Table, send_along};
@@ -152,24 +152,10 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         if self.direct
             && key != FREE
             && let [first, ..] = value
+            && let Some(hit) = self.table.home(key).hit(self.port, key)
         {
-            let home = self.table.shape.home(key);
-            match self.table.bucket(home).look(self.port, key) {
-                Look::Found { entry, .. } => {
-                    *first = entry;
-                    return Ok(Some(1));
-                }
-                Look::Absent { displaced: 0 } => return Ok(None),
-                Look::Absent { displaced } => match self.look_elsewhere(home, displaced, key) {
-                    Some(Some(entry)) => {
-                        *first = entry;
-                        return Ok(Some(1));
-                    }
-                    Some(None) => return Ok(None),
-                    None => {}
-                },
-                Look::Changing(_) => {}
-            }
+            *first = hit.entry;
+            return Ok(Some(1));
         }
         self.get_any(key, value)
     }
@@ -180,6 +166,23 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         if key == FREE {
             return Err(TableError::Reserved { key });
         }
+        if self.direct
+            && let [first, ..] = value
+            && let Some(answer) = self.look_alone(key)
+        {
+            if let Some(entry) = answer {
+                *first = entry;
+            }
+            return Ok(answer.map(|_| 1));
+        }
+        self.get_validated(key, value)
+    }
+
+    /// A read by any way, as often as it takes. Apart, so that the short way above saves fewer
+    /// registers.
+    #[inline(never)]
+    #[track_caller]
+    fn get_validated(&mut self, key: u64, value: &mut [u64]) -> Result<Option<usize>, TableError> {
         let here = self.way == Way::Owner && self.table.owner(key) == self.seat.host;
         match self.table.config.sharing {
             _ if self.way == Way::Alone => self.read(key, value, false),
