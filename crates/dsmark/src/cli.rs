@@ -324,7 +324,7 @@ pub(crate) struct Verify {
     pub(crate) json: bool,
 }
 
-/// What is tiered, and how; the same for `tier run` and `tier ablate`.
+/// What is tiered.
 #[derive(Debug, Args)]
 pub(crate) struct Tiered {
     /// The workload; `dsmark tier list` names all
@@ -333,6 +333,13 @@ pub(crate) struct Tiered {
     /// Sizes of the tiers, fast to capacity; together they are the workload's footprint
     #[arg(long, value_name = "FAST:CAPACITY", default_value = "1:8")]
     pub(crate) ratio: String,
+    #[command(flatten)]
+    pub(crate) trials: Tiering,
+}
+
+/// How it is tiered, and what becomes of the rows.
+#[derive(Debug, Args)]
+pub(crate) struct Tiering {
     /// What the capacity tier is: nvm, cxl-emulated, cxl-200, cxl-270 or cxl-400
     #[arg(long, value_name = "NAME", default_value = "nvm")]
     pub(crate) capacity_tier: String,
@@ -391,7 +398,7 @@ pub(crate) enum Tier {
     )]
     Claims {
         #[command(flatten)]
-        tiered: Tiered,
+        trials: Tiering,
     },
     /// What each constant does to a difference between two policies: 25 % less, and 25 % more of it
     #[command(

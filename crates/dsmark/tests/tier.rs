@@ -159,17 +159,6 @@ fn sensitivity_changes_one_constant_at_a_time() {
         .expect(2, &["first-touch", "no variant of Memtis"]);
 }
 
-#[test]
-fn claims_have_workloads_and_ratios_of_their_own() {
-    let bench = Bench::new();
-    for other in [["--workload", "btree"], ["--ratio", "1:4"]] {
-        let args = [&["tier", "claims"], &other[..]].concat();
-        bench
-            .run(&args)
-            .expect(2, &["leave --workload and --ratio out"]);
-    }
-}
-
 /// All 29 variants, three seeds: long enough to be cut.
 const LONG: [&str; 8] = [
     "tier",

@@ -9,6 +9,7 @@
 mod access;
 mod cache;
 mod costs;
+mod heat;
 mod mechanism;
 mod pages;
 mod sampler;

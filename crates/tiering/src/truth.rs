@@ -22,14 +22,14 @@ pub struct Truth {
 
 /// The shares of true heat, halved at each cooling as the policy's counts are: on the hottest base
 /// pages that fit into the fast tier, and on those that are there.
-pub fn true_shares(machine: &Mechanism) -> (f64, f64) {
-    let heat = machine.heat();
+pub(crate) fn true_shares(machine: &mut Mechanism) -> (f64, f64) {
+    let heat = machine.heat().to_vec();
     let total: u64 = heat.iter().map(|&heat| u64::from(heat)).sum();
     if total == 0 {
         return (1.0, 1.0);
     }
     let fits = machine.setup().fast_pages.min(heat.len() as u64) as usize;
-    let mut sorted: Vec<u32> = heat.to_vec();
+    let mut sorted = heat.clone();
     if fits > 0 && fits < sorted.len() {
         sorted.select_nth_unstable_by(fits - 1, |a, b| b.cmp(a));
     }

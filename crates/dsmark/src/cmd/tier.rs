@@ -13,7 +13,7 @@ use tiering::experiment::{Experiment, ExperimentError, POLICIES, Variant, WORKLO
 use tiering::policy::memtis::DIFFERENCES;
 use tiering::preset::{self, CapacityTier};
 
-use crate::cli::{Tier, Tiered};
+use crate::cli::{Tier, Tiered, Tiering};
 use crate::failure::Failure;
 use crate::out::print;
 
@@ -25,7 +25,7 @@ pub(crate) fn tier(args: &Tier) -> Result<(), Failure> {
             tiered,
         } => run::run(policy, !no_oracle, tiered),
         Tier::Ablate { from, tiered } => ablate::ablate(from, tiered),
-        Tier::Claims { tiered } => claims::claims(tiered),
+        Tier::Claims { trials } => claims::claims(trials),
         Tier::Sensitivity {
             policy,
             from,
@@ -39,28 +39,22 @@ pub(crate) fn tier(args: &Tier) -> Result<(), Failure> {
 
 /// What was typed, as an experiment.
 fn experiment(tiered: &Tiered) -> Result<Experiment, Failure> {
-    let named = |tier: &&CapacityTier| tier.name() == tiered.capacity_tier;
-    let known = CapacityTier::ALL.map(CapacityTier::name);
-    let capacity_tier = CapacityTier::ALL.iter().find(named).ok_or_else(|| {
-        let near = fabric::nearest(&tiered.capacity_tier, known.into_iter());
-        Failure::usage(format!(
-            "no capacity tier {:?}{}; there are {}",
-            tiered.capacity_tier,
-            fabric::suggestion(near.as_deref()),
-            known.join(", ")
-        ))
-    })?;
-    if tiered.seeds == 0 || tiered.seeds > MOST_SEEDS {
+    experiment_on(&tiered.workload, &tiered.ratio, &tiered.trials)
+}
+
+/// A workload at a ratio, the rest as it was typed.
+fn experiment_on(workload: &str, ratio: &str, trials: &Tiering) -> Result<Experiment, Failure> {
+    if trials.seeds == 0 || trials.seeds > MOST_SEEDS {
         return Err(Failure::usage(format!(
             "--seeds {}: give at least 1 and at most {MOST_SEEDS}",
-            tiered.seeds
+            trials.seeds
         )));
     }
     let experiment = Experiment {
-        workload: tiered.workload.clone(),
-        ratio: tiered.ratio.parse()?,
-        capacity_tier: *capacity_tier,
-        scale: tiered.scale.as_deref().map(str::parse).transpose()?,
+        workload: workload.to_owned(),
+        ratio: ratio.parse()?,
+        capacity_tier: capacity_tier(&trials.capacity_tier)?,
+        scale: trials.scale.as_deref().map(str::parse).transpose()?,
     };
     experiment.effective_scale().map_err(|error| match error {
         ExperimentError::Workload(name) => {
@@ -72,6 +66,19 @@ fn experiment(tiered: &Tiered) -> Result<Experiment, Failure> {
         error => error.into(),
     })?;
     Ok(experiment)
+}
+
+fn capacity_tier(name: &str) -> Result<CapacityTier, Failure> {
+    let found = CapacityTier::ALL.iter().find(|tier| tier.name() == name);
+    found.copied().ok_or_else(|| {
+        let known = CapacityTier::ALL.map(CapacityTier::name);
+        let near = fabric::nearest(name, known.into_iter());
+        Failure::usage(format!(
+            "no capacity tier {name:?}{}; there are {}",
+            fabric::suggestion(near.as_deref()),
+            known.join(", ")
+        ))
+    })
 }
 
 /// Seeds that one run may ask for: 10 give an interval, and 10,000 any digit that a model has.

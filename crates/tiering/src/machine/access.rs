@@ -101,7 +101,7 @@ impl Mechanism {
             (Spent::Stream, FETCHED_AHEAD)
         } else {
             self.tally.misses[index] += 1;
-            self.heat[vpn as usize] += 1;
+            self.heat.add(vpn);
             if access != Access::Store && self.sampler.load(thread) {
                 self.record(thread, Sample { vpn, store: false });
             }

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::cache::Cache;
 use super::costs::Costs;
+use super::heat::Heat;
 use super::pages::{Page, Pages, Tier};
 use super::sampler::{Periods, Sample, Sampler};
 use super::space::{Area, Space};
@@ -103,7 +104,7 @@ pub struct Mechanism {
     pub(super) sampler: Sampler,
     pub(super) tally: Tally,
     /// Demand misses of each base page since the last decay.
-    pub(super) heat: Vec<u32>,
+    pub(super) heat: Heat,
     pub(super) page_shift: u32,
     pub(super) entry_line_shift: u32,
     /// Tag, begin and end of the latest moves.
@@ -145,7 +146,7 @@ impl Mechanism {
             costs,
             sampler: Sampler::new(threads, ring),
             tally: Tally::default(),
-            heat: Vec::new(),
+            heat: Heat::new(),
             page_shift: scale.page_shift(grain),
             entry_line_shift: scale.entries_per_line_shift(grain),
             moves: [(u32::MAX, 0, 0); MOVES_REMEMBERED],
@@ -402,7 +403,7 @@ impl Mechanism {
         let region_bytes = u64::from(SUBPAGES) << self.page_shift;
         let (first, regions) = self.space.take(bytes, region_bytes);
         self.pages.declare(first, regions, huge, tenant);
-        self.heat.resize(self.pages.limit() as usize, 0);
+        self.heat.resize(self.pages.limit());
         Area {
             start: u64::from(first) * region_bytes,
             bytes,
@@ -472,8 +473,8 @@ impl Mechanism {
     }
 
     /// Demand misses of each base page since the last decay.
-    pub(crate) fn heat(&self) -> &[u32] {
-        &self.heat
+    pub(crate) fn heat(&mut self) -> &[u32] {
+        self.heat.counts()
     }
 
     /// What a demand miss saves in the fast tier without load, in picoseconds.
@@ -507,11 +508,11 @@ impl Mechanism {
 
     /// Forgets the heat.
     pub(crate) fn reset_heat(&mut self) {
-        self.heat.fill(0);
+        self.heat.reset();
     }
 
     /// Halves the heat, as a cooling halves counts.
     pub(crate) fn decay_heat(&mut self) {
-        self.heat.iter_mut().for_each(|heat| *heat /= 2);
+        self.heat.decay();
     }
 }

@@ -74,10 +74,10 @@ pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     let mut names = vec![from.to_owned(), other.to_owned()];
     names.extend(["no-split", "no-warm"].map(|part| format!("{from}+{part}")));
     names.extend(DIFFERENCES.iter().map(|one| format!("{from}+{}", one.name)));
-    let trials = names.len() * tiered.seeds as usize + 1;
-    let mut session = Session::open(Shown::of(tiered, false), names.len(), trials)?;
-    let table = compare(&mut session, &experiment, &names, tiered.seeds)?;
-    if !tiered.json {
+    let trials = names.len() * tiered.trials.seeds as usize + 1;
+    let mut session = Session::open(Shown::of(&tiered.trials, false), names.len(), trials)?;
+    let table = compare(&mut session, &experiment, &names, tiered.trials.seeds)?;
+    if !tiered.trials.json {
         print(&table)?;
     }
     session.close()

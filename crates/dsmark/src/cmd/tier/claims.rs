@@ -1,16 +1,19 @@
 //! `dsmark tier claims`: the rows that artifact/tier-claims.toml is about.
 
-use tiering::experiment::Experiment;
-
 use super::ablate::compare;
+use super::experiment_on;
 use super::session::{Session, Shown};
-use crate::cli::Tiered;
+use crate::cli::Tiering;
 use crate::failure::Failure;
 use crate::out::print;
 
-/// The workloads, ratios and parts of the published statements.
-const WORKLOADS: [&str; 3] = ["silo-paper", "silo-artifact", "btree"];
-const RATIOS: [&str; 3] = ["1:2", "1:8", "1:16"];
+/// The workloads and ratios of the published statements, and the variants that they compare. The
+/// artifact's keys stand for an argument about the published ones, at the ratio of that.
+const STATEMENTS: [(&str, &[&str]); 3] = [
+    ("silo-paper", &["1:2", "1:8", "1:16"]),
+    ("silo-artifact", &["1:8"]),
+    ("btree", &["1:2", "1:8", "1:16"]),
+];
 const VARIANTS: [&str; 4] = [
     "memtis-paper",
     "memtis-paper+no-split",
@@ -18,34 +21,20 @@ const VARIANTS: [&str; 4] = [
     "memtis-kernel",
 ];
 
-pub(super) fn claims(tiered: &Tiered) -> Result<(), Failure> {
-    let given = super::experiment(tiered)?;
-    let usual = Experiment::default();
-    if given.workload != usual.workload || given.ratio != usual.ratio {
-        return Err(Failure::usage(
-            "tier claims runs the workloads and ratios of the published statements: leave \
-             --workload and --ratio out, or use `dsmark tier ablate`",
-        ));
-    }
+pub(super) fn claims(typed: &Tiering) -> Result<(), Failure> {
     let mut experiments = Vec::new();
-    for workload in WORKLOADS {
-        for ratio in RATIOS {
-            let experiment = Experiment {
-                workload: workload.into(),
-                ratio: ratio.parse()?,
-                ..given.clone()
-            };
-            experiment.effective_scale()?;
-            experiments.push(experiment);
+    for (workload, ratios) in STATEMENTS {
+        for ratio in ratios {
+            experiments.push(experiment_on(workload, ratio, typed)?);
         }
     }
     let names = VARIANTS.map(str::to_owned);
     let policies = experiments.len() * names.len();
-    let trials = policies * tiered.seeds as usize + experiments.len();
-    let mut session = Session::open(Shown::of(tiered, false), policies, trials)?;
+    let trials = policies * typed.seeds as usize + experiments.len();
+    let mut session = Session::open(Shown::of(typed, false), policies, trials)?;
     for experiment in &experiments {
-        let table = compare(&mut session, experiment, &names, tiered.seeds)?;
-        if !tiered.json && !table.is_empty() {
+        let table = compare(&mut session, experiment, &names, typed.seeds)?;
+        if !typed.json && !table.is_empty() {
             let (workload, ratio) = (&experiment.workload, experiment.ratio);
             print(&format!("{workload} {ratio}\n{table}"))?;
         }

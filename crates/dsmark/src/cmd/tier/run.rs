@@ -19,10 +19,10 @@ pub(super) fn run(policies: &[String], oracle: bool, tiered: &Tiered) -> Result<
     for policy in policies {
         super::known(policy)?;
     }
-    let seeds = tiered.seeds as usize;
+    let seeds = tiered.trials.seeds as usize;
     let trials = seeds * (policies.len() + 1);
-    let mut session = Session::open(Shown::of(tiered, true), policies.len(), trials)?;
-    let bounds = session.references(&experiment.workload, tiered.seeds, |seed| {
+    let mut session = Session::open(Shown::of(&tiered.trials, true), policies.len(), trials)?;
+    let bounds = session.references(&experiment.workload, tiered.trials.seeds, |seed| {
         let reference = experiment.reference(seed)?;
         let ends = Ends {
             all_capacity: reference.all_capacity.seconds,

@@ -38,8 +38,12 @@ pub(super) fn sensitivity(
     let shipped = Constants::shipped();
     let constants = chosen(wanted, &shipped.names(experiment.capacity_tier))?;
     let arms = arms(&constants);
-    let seeds = tiered.seeds as usize;
-    let mut session = Session::open(Shown::of(tiered, false), arms.len(), arms.len() * seeds + 1)?;
+    let seeds = tiered.trials.seeds as usize;
+    let mut session = Session::open(
+        Shown::of(&tiered.trials, false),
+        arms.len(),
+        arms.len() * seeds + 1,
+    )?;
     let references = session.references(&experiment.workload, 1, |_| experiment.reference(SEED))?;
     let Some(reference) = references.first() else {
         return session.close();
@@ -54,7 +58,7 @@ pub(super) fn sensitivity(
         |arm, outcomes| told.metrics(arm, outcomes),
         |arm| Ok(named(params(&experiment, policy)?, from, arm)),
     )?;
-    if !tiered.json {
+    if !tiered.trials.json {
         print(&told.text())?;
     }
     session.close()

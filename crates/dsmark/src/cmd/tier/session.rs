@@ -15,7 +15,7 @@ use tiering::law::Scatter;
 use tiering::run::Outcome;
 
 use super::rows::{Metric, line, params, rows};
-use crate::cli::Tiered;
+use crate::cli::Tiering;
 use crate::failure::Failure;
 use crate::job::{Kept, interrupts, recorder};
 use crate::out::print;
@@ -32,11 +32,11 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn of(tiered: &Tiered, lines: bool) -> Self {
+    pub(super) fn of(typed: &Tiering, lines: bool) -> Self {
         Self {
-            out: tiered.out.clone(),
-            json: tiered.json,
-            quiet: tiered.quiet,
+            out: typed.out.clone(),
+            json: typed.json,
+            quiet: typed.quiet,
             lines,
         }
     }
@@ -202,13 +202,16 @@ impl Session {
     }
 }
 
-/// What of a policy's rows more seeds would have to say.
+/// What of a policy's rows more seeds would have to say. It names the policy, for a figure and a page
+/// list the caveats of all.
 fn scatter(measured: &[Measured]) -> Option<String> {
     let (row, samples) = measured
         .iter()
         .find(|(row, _)| row.metric == "fast_hit_ratio")?;
     let ends = row.ci95.or_else(|| Some([row.min?, row.max?]))?;
-    Scatter::of(ends, samples.len()).map(|scatter| scatter.to_string())
+    let scatter = Scatter::of(ends, samples.len())?;
+    let policy = row.params.get("policy")?.as_str()?;
+    Some(format!("{policy}: {scatter}"))
 }
 
 fn show(kept: &Kept, shown: &Shown) -> Result<(), Failure> {
