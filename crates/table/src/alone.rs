@@ -11,27 +11,27 @@ use crate::section::{Change, Refused, Way, version_of};
 
 impl<P: HostAtomics> Handle<'_, P> {
     /// The entry of a key that was not found at home at once, if it is there: most often it lies in
-    /// the next bucket. No answer while somebody is changing a bucket on the way.
+    /// the next bucket. The version of a bucket on the way, if somebody is changing it.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn look_alone(&self, key: u64) -> Option<Option<u64>> {
+    pub(crate) fn look_alone(&self, key: u64) -> Result<Option<u64>, Version> {
         let home = self.table.shape.home(key);
         let mut last = 0;
         let mut distance = 0;
         while distance <= last {
             let bucket = self.table.shape.nth(home, distance);
             match self.table.bucket(bucket).look(self.port, key) {
-                Look::Found { entry, .. } => return Some(Some(entry)),
+                Look::Found { entry, .. } => return Ok(Some(entry)),
                 // Only the home's word is about keys whose home it is.
                 Look::Absent { displaced } if distance == 0 => {
                     last = Displaced::of(displaced).distance;
                 }
                 Look::Absent { .. } => {}
-                Look::Changing(_) => return None,
+                Look::Changing(version) => return Err(version),
             }
             distance += 1;
         }
-        Some(None)
+        Ok(None)
     }
 
     /// A change on the only host: the home's version is the lock.

@@ -168,7 +168,7 @@ impl<'a, P: HostAtomics> Handle<'a, P> {
         }
         if self.direct
             && let [first, ..] = value
-            && let Some(answer) = self.look_alone(key)
+            && let Ok(answer) = self.look_alone(key)
         {
             if let Some(entry) = answer {
                 *first = entry;
