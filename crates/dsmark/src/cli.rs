@@ -162,6 +162,9 @@ pub(crate) struct Where {
     /// How long hosts wait for each other at the start; 10 s, or 60 s where they are started apart
     #[arg(long, value_name = "SECONDS")]
     pub(crate) join_timeout: Option<f64>,
+    /// How long a trial may take; by default what the plan says, and 60 s for a single workload
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) deadline: Option<f64>,
     /// How hosts that were started apart know each other's time
     #[arg(long, value_enum, default_value_t = Clocks::Auto)]
     pub(crate) clock: Clocks,

@@ -93,6 +93,11 @@ pub(crate) fn apply(plan: &mut Plan, place: &Where) -> Result<(), PlanError> {
         }
     }
     plan.seed = place.seed.unwrap_or(plan.seed);
+    if let Some(seconds) = place.deadline {
+        for trial in &mut plan.trials {
+            trial.limits.deadline_seconds = seconds;
+        }
+    }
     if place.smoke {
         for trial in &mut plan.trials {
             trial.limits = few(trial.limits);

@@ -160,11 +160,28 @@ fn a_deadline_ends_a_trial_that_is_being_simulated() {
     let bench = Bench::new();
     bench.file("long.toml", &LONG.replace("LIMIT", "0.25"));
     let said = bench.run(&["run", "long.toml", "--out", "out"]);
-    said.expect(1, &["the trial's deadline of 250 ms passed"]);
+    said.expect(
+        1,
+        &[
+            "the trial's deadline of 250 ms passed",
+            "--deadline SECONDS or the plan's deadline_seconds",
+        ],
+    );
     let results = Results::open(bench.path("out")).expect("it was closed");
     let good = |trial| {
         let mut rows = results.rows.iter().filter(|row| row.trial == trial);
         rows.all(|row| row.error.is_none())
     };
     assert!(good(0) && !good(1));
+}
+
+/// The remedy that the message names works, in either direction.
+#[test]
+fn a_deadline_on_the_command_line_overrules_the_plan() {
+    let bench = Bench::new();
+    bench.file("long.toml", &LONG.replace("LIMIT", "600"));
+    let said = bench.run(&["run", "long.toml", "--deadline", "0.25", "--out", "out"]);
+    said.expect(1, &["the trial's deadline of 250 ms passed"]);
+    let said = bench.run(&["run", "long.toml", "--deadline", "0", "--out", "none"]);
+    said.expect(2, &["deadline_seconds"]);
 }

@@ -78,13 +78,16 @@ pub enum Blame {
     Answer,
 }
 
+/// What helps against a deadline, which is a plan's, or its command line's.
+const MORE_TIME: &str = "give it more with --deadline SECONDS or the plan's deadline_seconds";
+
 impl From<Gone> for Failure {
     fn from(gone: Gone) -> Self {
         let (what, blame) = match gone {
             Gone::Teardown { why: INTERRUPTED } => ("interrupted by a signal".into(), Blame::Own),
             Gone::Teardown { .. } => (gone.to_string(), Blame::Another),
             Gone::LostHost { .. } => (gone.to_string(), Blame::Silence),
-            Gone::Deadline { .. } => (gone.to_string(), Blame::Own),
+            Gone::Deadline { .. } => (format!("{gone}: {MORE_TIME}"), Blame::Own),
         };
         Self { what, blame }
     }

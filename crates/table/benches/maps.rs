@@ -5,7 +5,7 @@
 //! Every map hashes with rustc's `FxHasher`. Sides run in turn, round by round, in the same pinned
 //! threads, over the same precomputed streams of keys; updates overwrite. It prints one JSON object
 //! a line: each side's median of millions of operations a second, and the ratio of `table` to the
-//! fastest other, round by round, with its quartiles.
+//! fastest other, round by round, with its quartiles and its range.
 //!
 //! `array` is no map: open addressing in a fixed array of atomics, without removal, versions or
 //! errors. It bounds what is to be had.
@@ -30,6 +30,9 @@ use table::draw::{Distribution, Draw};
 use table::{Config, Handle, Table};
 
 const ENTRIES: u64 = 1_000_000;
+/// What the table is laid out for. It is then 0.48 full, as dashmap is, whose capacity of a million
+/// a power of two rounds up.
+const ROOM: u64 = ENTRIES / 4 * 5;
 /// Operations of a lane in a round: longer than any cache remembers.
 const STREAM: usize = 4 << 20;
 const UPDATE: u64 = 1 << 63;
@@ -290,7 +293,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .unwrap_or(9);
     let only = std::env::args().nth(2).filter(|text| text.len() == 1);
     let mut arena = Arena::new();
-    let config = Config::of(ENTRIES, 1);
+    let config = Config::of(ROOM, 1);
     let table = Table::lay_out(&mut arena, "maps", Pod::new(1, 2), &config);
     let file = memfd_create("maps", MemfdFlags::empty())?;
     ftruncate(&file, arena.region_bytes().next_multiple_of(2 << 20))?;
@@ -352,8 +355,10 @@ fn compare(bench: &Bench<'_>, mix: &str, streams: &[Vec<u64>], rounds: usize) {
         );
     }
     let [low, middle, high] = median(&mut ratios);
+    // Sorted. Of six rounds or more, 97 % of such ranges hold the median of all rounds.
+    let (least, most) = (ratios[0], ratios[rounds - 1]);
     println!(
         "{{\"ratio\":\"table/fastest\",\"mix\":\"{mix}\",\"lanes\":{lanes},\"p50\":{middle:.3},\
-         \"quartiles\":[{low:.3},{high:.3}],\"rounds\":{rounds}}}"
+         \"quartiles\":[{low:.3},{high:.3}],\"range\":[{least:.3},{most:.3}],\"rounds\":{rounds}}}"
     );
 }

@@ -1,14 +1,39 @@
-//! Changes on the only host: a bucket's version is its lock, taken by one atomic instruction.
+//! The only host: a bucket's version is its lock, taken by one atomic instruction, and a read of a
+//! value beside its key is loads of one line.
 
 use fabric::HostAtomics;
 
-use crate::bucket::{Look, Version};
+use crate::bucket::{Displaced, Look, Version};
 use crate::error::TableError;
 use crate::handle::{Handle, wait};
 use crate::mail::Outcome;
 use crate::section::{Change, Refused, Way, version_of};
 
 impl<P: HostAtomics> Handle<'_, P> {
+    /// The entry of a key that was not found at home at once, if it is there: most often it lies in
+    /// the next bucket. The version of a bucket on the way, if somebody is changing it.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn look_alone(&self, key: u64) -> Result<Option<u64>, Version> {
+        let home = self.table.shape.home(key);
+        let mut last = 0;
+        let mut distance = 0;
+        while distance <= last {
+            let bucket = self.table.shape.nth(home, distance);
+            match self.table.bucket(bucket).look(self.port, key) {
+                Look::Found { entry, .. } => return Ok(Some(entry)),
+                // Only the home's word is about keys whose home it is.
+                Look::Absent { displaced } if distance == 0 => {
+                    last = Displaced::of(displaced).distance;
+                }
+                Look::Absent { .. } => {}
+                Look::Changing(version) => return Err(version),
+            }
+            distance += 1;
+        }
+        Ok(None)
+    }
+
     /// A change on the only host: the home's version is the lock.
     #[inline(always)]
     #[track_caller]
@@ -19,7 +44,7 @@ impl<P: HostAtomics> Handle<'_, P> {
     ) -> Result<bool, TableError> {
         let home = self.table.shape.home(key);
         if let Change::Update(&[word]) | Change::Upsert(&[word]) = change
-            && self.table.config.value_words == 1
+            && self.direct
             && self.replace_alone(home, key, word)
         {
             return Ok(true);
@@ -36,18 +61,15 @@ impl<P: HostAtomics> Handle<'_, P> {
     #[track_caller]
     fn replace_alone(&self, home: u64, key: u64, word: u64) -> bool {
         let bucket = self.table.bucket(home);
-        let Look::Found { slot, version, .. } = bucket.look(self.port, key) else {
+        let Some(hit) = bucket.hit(self.port, key) else {
             return false;
         };
-        let (place, busy) = (bucket.version(), version.begin(self.seat.host));
-        if self
-            .port
-            .compare_exchange(place, version.0, busy.0)
-            .is_err()
-        {
+        let (place, busy) = (bucket.version(), hit.version.begin(self.seat.host));
+        let taken = self.port.compare_exchange(place, hit.version.0, busy.0);
+        if taken.is_err() {
             return false;
         }
-        self.port.store(bucket.entry(slot), word);
+        self.port.store(bucket.entry(hit.slot), word);
         self.port.atomic_store(place, busy.end().0);
         true
     }

@@ -16,6 +16,8 @@
 //! and after its other loads has seen slots that stood together, also if its copy was exchanged for
 //! a newer one in between: copies only get newer. No second look at the device is needed.
 
+use std::hint::select_unpredictable;
+
 use fabric::{Port, Ptr, Slice};
 
 pub(crate) const WORDS: usize = 8;
@@ -106,15 +108,20 @@ impl Displaced {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// The key, in this slot, while the bucket had this version.
-    Found {
-        slot: usize,
-        entry: u64,
-        version: Version,
-    },
+    Found { slot: usize, entry: u64 },
     /// Not here.
     Absent { displaced: u64 },
     /// Somebody is changing the bucket, or has during the look.
     Changing(Version),
+}
+
+/// A key that a look found where it belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) slot: usize,
+    pub(crate) entry: u64,
+    /// The bucket's version during the look.
+    pub(crate) version: Version,
 }
 
 /// One bucket's place.
@@ -152,18 +159,25 @@ impl Bucket {
         self.0.start().line()
     }
 
-    /// Looks for `key` in what this host's copy says.
+    /// The only slot that can hold `key`.
     ///
-    /// Which slot holds a key cannot be predicted, and a wrong guess that waits for the line costs
-    /// more than the line: the slot is computed, and the one branch is whether the key is in it.
+    /// Which it is cannot be predicted, and a wrong guess that waits for the line costs more than
+    /// the line: the slot is computed, so that the one branch is whether the key is in it.
+    #[inline(always)]
+    #[track_caller]
+    fn candidate<P: Port>(self, port: &P, key: u64) -> usize {
+        let in_first = port.load(self.key(0)) == key;
+        let in_second = port.load(self.key(1)) == key;
+        select_unpredictable(in_first, 0, select_unpredictable(in_second, 1, 2))
+    }
+
+    /// Looks for `key` in what this host's copy says.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn look<P: Port>(self, port: &P, key: u64) -> Look {
         // The version first, and again last: what lies between is as old as one of the two.
         let before = port.load(self.version());
-        let not_first = port.load(self.key(0)) != key;
-        let not_second = port.load(self.key(1)) != key;
-        let slot = usize::from(not_first) + usize::from(not_first & not_second);
+        let slot = self.candidate(port, key);
         let found = port.load(self.key(slot));
         let entry = port.load(self.entry(slot));
         let displaced = port.load(self.displaced());
@@ -172,24 +186,44 @@ impl Bucket {
             return Look::Changing(Version(after));
         }
         if found == key {
-            let version = Version(after);
-            Look::Found {
-                slot,
-                entry,
-                version,
-            }
+            Look::Found { slot, entry }
         } else {
             Look::Absent { displaced }
         }
     }
 
-    /// The slot that holds `key`, for whoever may write the bucket; without a branch for each, too.
+    /// A look that tells nothing but a hit, in the fewest instructions: whoever gets none looks
+    /// again, with [`look`](Self::look).
+    ///
+    /// Reads of one lane do not depend on each other, and a core has as many of them under way as
+    /// fit into its window of instructions. So it is their number that decides, not how long each
+    /// takes; and each of the three branches nearly always goes one way.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn hit<P: Port>(self, port: &P, key: u64) -> Option<Hit> {
+        let version = Version(port.load(self.version()));
+        if version.is_busy() {
+            return None;
+        }
+        let slot = self.candidate(port, key);
+        if port.load(self.key(slot)) != key {
+            return None;
+        }
+        let entry = port.load(self.entry(slot));
+        // Last, as in `look`: it vouches for the two loads before.
+        let after = port.load(self.version());
+        (after == version.0).then_some(Hit {
+            slot,
+            entry,
+            version,
+        })
+    }
+
+    /// The slot that holds `key`, for whoever may write the bucket.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn find<P: Port>(self, port: &P, key: u64) -> Option<usize> {
-        let not_first = port.load(self.key(0)) != key;
-        let not_second = port.load(self.key(1)) != key;
-        let slot = usize::from(not_first) + usize::from(not_first & not_second);
+        let slot = self.candidate(port, key);
         (port.load(self.key(slot)) == key).then_some(slot)
     }
 }

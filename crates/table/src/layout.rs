@@ -99,6 +99,12 @@ impl Table {
         Bucket::new(first.slice(WORDS))
     }
 
+    /// The bucket that a key belongs to.
+    #[inline(always)]
+    pub(crate) fn home(&self, key: u64) -> Bucket {
+        self.bucket(self.shape.home(key))
+    }
+
     /// The lines of `count` buckets from `first`.
     pub(crate) fn bucket_lines(&self, first: u64, count: u64) -> Lines {
         Lines::from_first(self.bucket(first).line(), count)

@@ -26,9 +26,7 @@ impl<P: HostAtomics> Handle<'_, P> {
             self.port.observe(self.table.line_of(home));
         }
         match self.table.bucket(home).look(self.port, key) {
-            Look::Found { slot, entry, .. } => {
-                self.fetch(cache, (home, slot), key, entry, value, afar)
-            }
+            Look::Found { slot, entry } => self.fetch(cache, (home, slot), key, entry, value, afar),
             Look::Absent { displaced: 0 } => Ok(Ok(None)),
             Look::Absent { displaced } => {
                 self.try_elsewhere(cache, home, Displaced::of(displaced), key, value, afar)
@@ -58,7 +56,7 @@ impl<P: HostAtomics> Handle<'_, P> {
         for distance in 1..=displaced.distance {
             let bucket = self.table.shape.nth(home, distance);
             match self.table.bucket(bucket).look(self.port, key) {
-                Look::Found { slot, entry, .. } => {
+                Look::Found { slot, entry } => {
                     return self.fetch(cache, (bucket, slot), key, entry, value, afar);
                 }
                 Look::Absent { .. } => {}
