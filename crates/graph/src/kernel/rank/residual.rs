@@ -1,8 +1,8 @@
 //! `residual`: only lines that have changed enough are republished.
 //!
 //! *Kernel.* As `pull`, but a line of contributions stays as it was published last while what its
-//! 16 vertices give has changed since by less than their share of what may be held back: a small part
-//! of a step's change ([`share`]). (Holding back what has nearly converged: Kamvar, Haveliwala and
+//! 16 vertices give has changed since by less than their share of what may be held back: a small
+//! part of a step's change ([`share`]). (Holding back what has nearly converged: Kamvar, Haveliwala and
 //! Golub, "Adaptive methods for the computation of PageRank", 2004.) All hosts read the same, the
 //! owner included, so that the answer is the same on any number of hosts and lanes.
 //!
@@ -41,16 +41,16 @@ pub(super) struct Changes {
 /// The part of a step's change that may be held back.
 ///
 /// A step changes at most `d` (the damping) times what the last one did and what was held back from
-/// either: `D(k) <= d (D(k-1) + h(k-1) + h(k-2))`. With `h(k) <= (1 - d) / 4 D(k-1)` that shrinks on
-/// every graph: see [`rate`].
+/// either: `D(k) <= d (D(k-1) + h(k-1) + h(k-2))`. With `h(k) <= (1 - d) / 4 D(k-1)` that shrinks
+/// on every graph: see [`rate`].
 fn share(damping: f64) -> f64 {
     (1.0 - damping) / 4.0
 }
 
-/// By what changes shrink in a step at least: `r = (1 + d) / 2`, for with the above `r^3 >= d (r^2 +
-/// s r + s)`, `s` being the share; it comes to `r <= 1`.
+/// By what changes shrink in a step at least: `r = (1 + d) / 2`, for then `r^3 >= d (r^2 + s r + s)`
+/// by the above, `s` being the share: it comes to `r <= 1`.
 pub(super) fn rate(damping: f64) -> f64 {
-    (1.0 + damping) / 2.0
+    1.0_f64.midpoint(damping)
 }
 
 impl Changes {
