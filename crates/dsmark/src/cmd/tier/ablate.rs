@@ -179,5 +179,7 @@ fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<
 fn last_ehr(outcomes: &[Outcome]) -> Result<Vec<f64>, &'static str> {
     let last = outcomes.iter().map(|outcome| outcome.truths.last());
     let estimates = last.map(|truth| truth.map(|truth| truth.estimated_ehr));
-    estimates.map(|it| it.ok_or("no cooling, so no estimate")).collect()
+    estimates
+        .map(|it| it.ok_or("no cooling, so no estimate"))
+        .collect()
 }
