@@ -13,6 +13,10 @@ use serde::Serialize;
 use crate::condition::absence;
 pub use file::{Basis, Claim, ClaimError, Expected, Kind, Over, Statistic, Term, parse};
 
+/// The parameter, and its value, of rows whose run broke the similarity law of its scale. They carry
+/// the breach as `caveat`, beside which other caveats may stand; this tells them apart.
+pub const BROKEN_LAW: (&str, &str) = ("law", "broken");
+
 /// Workloads whose rows the plan `graph` makes.
 const KERNELS: [&str; 4] = ["bfs", "pagerank", "spmv", "triangles"];
 
@@ -24,7 +28,7 @@ pub enum Verdict {
     Pass,
     /// It is not.
     Fail,
-    /// The record lacks a row.
+    /// The record lacks a row, or has it from a run that broke the similarity law of its scale.
     Untestable,
 }
 
@@ -40,7 +44,7 @@ pub struct Evaluation<'a> {
     pub measured: Option<(f64, f64)>,
     /// The rows behind it, for each term the one that decides: of several, the farthest off.
     pub rows: Vec<&'a Row>,
-    /// Which rows are missing, and how to get them.
+    /// Which rows are missing or say nothing of the full scale, and how to get them.
     pub reason: Option<String>,
 }
 
@@ -68,7 +72,10 @@ impl Claim {
         for term in &self.terms {
             let values = self.values(term, results);
             if values.is_empty() {
-                return self.untestable(term);
+                return self.untestable(self.missing(term));
+            }
+            if let Some(&(_, row)) = values.iter().find(|(_, row)| breaks_the_law(row)) {
+                return self.untestable(unlawful(row));
             }
             found.push(values);
         }
@@ -144,21 +151,24 @@ impl Claim {
                 .all(|(key, value)| row.params.get(key) == Some(value))
     }
 
-    fn untestable(&self, term: &Term) -> Evaluation<'_> {
+    fn missing(&self, term: &Term) -> String {
         let params = serde_json::Value::Object(term.params.clone());
         let made_by = match term.workload.as_str() {
             "tier" => "dsmark tier claims --seeds 10",
             kernel if KERNELS.contains(&kernel) => "dsmark run graph",
             _ => "dsmark run claims",
         };
-        let reason = format!(
+        format!(
             "no row of {} {} with {params} on pod {}{}; `{made_by}` makes it",
             term.workload,
             term.metric,
             self.pod,
             term.hosts
                 .map_or(String::new(), |hosts| format!(", hosts {hosts}")),
-        );
+        )
+    }
+
+    fn untestable(&self, reason: String) -> Evaluation<'_> {
         Evaluation {
             claim: self,
             verdict: Verdict::Untestable,
@@ -167,4 +177,19 @@ impl Claim {
             reason: Some(reason),
         }
     }
+}
+
+fn breaks_the_law(row: &Row) -> bool {
+    let (name, broken) = BROKEN_LAW;
+    row.params.get(name).is_some_and(|value| value == broken)
+}
+
+/// Why a row is no evidence: a published figure is of the full scale, and this run is no small
+/// picture of it.
+fn unlawful(row: &Row) -> String {
+    let caveat = row.caveat.as_deref().unwrap_or("it does not say how");
+    format!(
+        "its rows are of a run that breaks the similarity law ({caveat}); `dsmark tier claims \
+         --seeds 10` without --scale keeps it"
+    )
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{measured, results, row};
-use report::claims::{Claim, Verdict, parse};
+use report::claims::{BROKEN_LAW, Claim, Verdict, parse};
 
 const SHIPPED: &str = include_str!("../../../artifact/claims.toml");
 
@@ -114,4 +114,24 @@ fn a_typo_or_a_missing_source_is_refused() {
             .to_string()
             .contains("id is taken")
     );
+}
+
+#[test]
+fn a_run_at_a_scale_that_breaks_the_law_neither_passes_nor_fails() {
+    let claim = claim(CLAIM);
+    for (law, caveat, verdict) in [
+        (Some("broken"), "few huge pages", Verdict::Untestable),
+        (None, "known to 3 points only", Verdict::Pass),
+    ] {
+        let mut record = record(&[1000.0, 1200.0]);
+        let one = &mut record.rows[1];
+        one.caveat = Some(caveat.into());
+        if let Some(law) = law {
+            one.params.insert(BROKEN_LAW.0.into(), law.into());
+        }
+        let evaluation = claim.evaluate(&record);
+        assert_eq!(evaluation.verdict, verdict, "{caveat}");
+        let refused = evaluation.reason.is_some_and(|it| it.contains(caveat));
+        assert_eq!(refused, verdict == Verdict::Untestable, "{caveat}");
+    }
 }

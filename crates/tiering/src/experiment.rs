@@ -40,7 +40,10 @@ pub const WORKLOADS: [(&str, &str); 15] = [
     ),
     ("gups-hot", "random updates, 90 % in a third of the memory"),
     ("s1-onehot", "95 % of accesses in 1 GB of 32 GB"),
-    ("phase-flip", "a hot tenth that jumps every 200 s"),
+    (
+        "phase-flip",
+        "a hot tenth that jumps twice, at thirds of the work",
+    ),
     (
         "skew-in-huge:10",
         "that many percent of each huge page's subpages are hot",

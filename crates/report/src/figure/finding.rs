@@ -60,7 +60,7 @@ fn finding(conditions: &[Condition<'_>]) -> String {
 }
 
 /// Whether two medians cannot be told apart. A row without an interval cannot be told from any.
-fn overlap(left: &Row, right: &Row) -> bool {
+pub(super) fn overlap(left: &Row, right: &Row) -> bool {
     match (left.ci95, right.ci95) {
         (Some(left), Some(right)) => left[0] <= right[1] && right[0] <= left[1],
         _ => true,

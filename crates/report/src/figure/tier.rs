@@ -5,6 +5,7 @@ use record::{Results, Row};
 use serde_json::Value;
 
 use super::chart::{Chart, Estimate, Line};
+use super::finding::overlap;
 use super::page::{BODY, GAP, MARGIN, Page, SMALL, WIDTH};
 use super::palette::{INK, MUTED, Style, part, style};
 use super::ruler::Ruler;
@@ -44,10 +45,9 @@ const PARTS: [(&str, &[&str]); 7] = [
     ("waiting at barriers", &["barrier"]),
 ];
 
-/// A policy: its name, its row of times, and the history of its first trial.
+/// A policy: its name, and the history of its first trial.
 struct Told<'a> {
     name: String,
-    row: &'a Row,
     history: &'a Value,
 }
 
@@ -60,33 +60,56 @@ fn told<'a>(conditions: &[Condition<'a>]) -> Vec<Told<'a>> {
         if !others.is_empty() {
             name = format!("{name}, {}", others.join(", "));
         }
-        Some(Told { name, row, history })
+        Some(Told { name, history })
     });
-    told.take(MOST).collect()
+    told.collect()
+}
+
+/// What the times allow to say. Policies compete on one workload at one ratio, all that were run, also
+/// those that the figure leaves out; a winner needs an interval that overlaps with no other's.
+fn time_title(conditions: &[Condition<'_>]) -> Option<String> {
+    let setting = |one: &Condition<'_>| one.distinguishing(conditions, &["policy"]);
+    let timed: Vec<(&Condition<'_>, &Row, f64)> = conditions
+        .iter()
+        .filter_map(|one| {
+            let row = one.middle(TIME)?;
+            Some((one, row, row.p50?))
+        })
+        .collect();
+    let &(best, row, _) = timed.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let mut settings: Vec<Vec<String>> = timed.iter().map(|(one, ..)| setting(one)).collect();
+    settings.sort_unstable();
+    settings.dedup();
+    let all = timed.len();
+    if settings.len() > 1 {
+        let many = settings.len();
+        return Some(format!(
+            "Times of {all} runs in {many} settings, which differ in more than the policy"
+        ));
+    }
+    let tied = timed.iter().filter(|(_, other, _)| overlap(row, other));
+    let tied = tied.count();
+    let (name, time) = (best.param("policy")?, phrase::median(row));
+    Some(match (all, tied) {
+        (1, _) => format!("{name} takes {time}"),
+        (_, 1) => format!("{name} is the fastest of {all}: {time}"),
+        _ => format!("No policy is the fastest: {tied} of {all} tie, the least median is {time}"),
+    })
 }
 
 /// Over time, and where it goes.
 pub(super) fn draw(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, WORKLOAD);
-    let told = told(&conditions);
-    let fastest = told.iter().min_by(|a, b| {
-        a.row
-            .p50
-            .unwrap_or(f64::MAX)
-            .total_cmp(&b.row.p50.unwrap_or(f64::MAX))
-    })?;
-    let title = format!(
-        "{} is the fastest of {}: {}",
-        fastest.name,
-        told.len(),
-        phrase::median(fastest.row)
-    );
+    let mut told = told(&conditions);
+    let all = told.len();
+    told.truncate(MOST);
+    let title = time_title(&conditions).filter(|_| all > 0)?;
     let mut page = Page::new(&title, WORKLOAD, results, &conditions);
-    page.paragraph(
-        SMALL,
-        MUTED,
-        "Histories are of the first seed, in seconds at full scale.",
-    );
+    let mut key = "Histories are of the first seed, in seconds at full scale.".to_owned();
+    if all > MOST {
+        key += &format!(" {MOST} of {all} shown, the first that were run.");
+    }
+    page.paragraph(SMALL, MUTED, &key);
     parts(&mut page, &told);
     for (column, heading, unit, factor) in PANELS {
         panel(&mut page, &told, column, heading, unit, factor);
@@ -251,7 +274,7 @@ fn histogram(page: &mut Page, told: &[Told<'_>]) {
 /// The sampler's estimates against the truth, at each cooling.
 pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, WORKLOAD);
-    let told: Vec<Told<'_>> = told(&conditions)
+    let mut told: Vec<Told<'_>> = told(&conditions)
         .into_iter()
         .filter(|one| {
             one.history["truths"]
@@ -259,6 +282,8 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
                 .is_some_and(|all| all.len() > 1)
         })
         .collect();
+    let all = told.len();
+    told.truncate(MOST);
     let first = told.first()?;
     let last = first.history["truths"].as_array()?.last()?;
     let percent = |column: usize| 100.0 * last[column].as_f64().unwrap_or(0.0);
@@ -272,6 +297,10 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
     let key = "eHR: the share of misses that the fast tier would serve with base pages only. rHR: \
                the share that it serves. The truth counts every miss, halved as the counts are.";
     page.paragraph(SMALL, MUTED, key);
+    if all > MOST {
+        let shown = format!("{MOST} of {all} shown, the first that were run.");
+        page.paragraph(SMALL, MUTED, &shown);
+    }
     for one in &told {
         let names = ["eHR, estimated", "eHR, true", "rHR, sampled", "rHR, true"];
         let lines = names.iter().enumerate().map(|(index, name)| Line {
@@ -297,7 +326,8 @@ pub(super) fn draw_skew(results: &Results) -> Option<Scene> {
     let title = skew_title(&conditions)?;
     let mut page = Page::new(&title, SKEW, results, &conditions);
     let key = "Markers: medians. Bars: their 95 % intervals. The applications of 65 GB that Memtis \
-               was measured with have about 0.12 samples a page and cooling, those of 12 GB 0.65.";
+               was measured with have about 0.12 samples a page and cooling, those of 12 GB 0.65. \
+               Bucket 0: a page so hot that it is exempt, and never split for its skewness.";
     page.paragraph(SMALL, MUTED, key);
     for (metric, heading) in [
         ("touched_subpages", "Subpages with a sample"),
@@ -330,17 +360,21 @@ pub(super) fn draw_skew(results: &Results) -> Option<Scene> {
     Some(page.finish(results))
 }
 
-/// What sampling makes of the page that is used most evenly, where samples are fewest.
+/// Samples a base page and cooling of applications of 65 GB: what the title is about.
+const USUAL_DENSITY: f64 = 0.12;
+
+/// What sampling makes of the page that is used most evenly, at the density nearest to the usual.
 pub(crate) fn skew_title(conditions: &[Condition<'_>]) -> Option<String> {
     let density = |one: &Condition<'_>| one.number("samples_per_page").unwrap_or(f64::MAX);
     let active = |one: &Condition<'_>| one.number("active_subpages").unwrap_or(0.0);
     let evenest = conditions.iter().map(active).fold(0.0, f64::max);
+    let off = |one: &Condition<'_>| (density(one) - USUAL_DENSITY).abs();
     let even = conditions.iter().filter(|one| active(one) >= evenest);
-    let thinnest = even.min_by(|a, b| density(a).total_cmp(&density(b)))?;
-    let touched = thinnest.middle("touched_subpages")?.p50?;
+    let usual = even.min_by(|a, b| off(a).total_cmp(&off(b)))?;
+    let touched = usual.middle("touched_subpages")?.p50?;
     Some(format!(
         "At {} samples a page, {touched:.0} of {evenest:.0} subpages that are used alike have one",
-        density(thinnest)
+        density(usual)
     ))
 }
 

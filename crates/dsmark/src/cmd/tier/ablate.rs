@@ -168,8 +168,18 @@ fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<
             each(|outcome| outcome.migrated_bytes),
         ),
         metric("rss_bytes", "B", each(|outcome| outcome.resident_bytes)),
+        metric("estimated_ehr", "share", last_ehr(outcomes)),
     ];
     metrics[0].answer = outcomes.first().map(history);
     metrics[1].answer = Some(json!({"effects": against}));
     metrics
+}
+
+/// What base pages alone would serve fast, as the policy estimated it last.
+fn last_ehr(outcomes: &[Outcome]) -> Result<Vec<f64>, &'static str> {
+    let last = outcomes.iter().map(|outcome| outcome.truths.last());
+    let estimates = last.map(|truth| truth.map(|truth| truth.estimated_ehr));
+    estimates
+        .map(|it| it.ok_or("no cooling, so no estimate"))
+        .collect()
 }

@@ -9,6 +9,7 @@ use harness::collect::Measured;
 use harness::progress::Progress;
 use harness::{Ended, Recorder};
 use record::{Results, Stop};
+use report::claims::BROKEN_LAW;
 use serde_json::{Map, Value};
 use tiering::experiment::{Experiment, ExperimentError, Reference};
 use tiering::law::Scatter;
@@ -52,6 +53,7 @@ pub(super) struct Session {
     planned: usize,
     kept: usize,
     trial: u32,
+    /// What of the similarity law the trials break.
     caveat: Option<String>,
 }
 
@@ -173,7 +175,12 @@ impl Session {
         metrics: &[Metric],
         cut: bool,
     ) -> Result<(), Failure> {
-        let mut measured = rows(workload, params, self.trial, metrics)?;
+        let mut params = params.clone();
+        if self.caveat.is_some() {
+            let (name, broken) = BROKEN_LAW;
+            params.insert(name.to_owned(), Value::String(broken.to_owned()));
+        }
+        let mut measured = rows(workload, &params, self.trial, metrics)?;
         let scatter = scatter(&measured);
         let parts = [self.caveat.clone(), scatter].into_iter().flatten();
         let caveat = parts.reduce(|all, part| format!("{all}; {part}"));
