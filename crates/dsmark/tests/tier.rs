@@ -235,8 +235,8 @@ fn rows_that_a_full_file_system_does_not_take_are_printed() {
     );
 }
 
-/// What `tier claims` writes is what `verify` looks for, without being told where the claims are; but
-/// a scale that breaks the law answers none of them.
+/// What `tier claims` writes is what `verify` looks for, without being told where the claims are;
+/// but a scale that breaks the law answers none of them.
 #[test]
 fn tier_claims_are_verified_by_default_where_the_scale_is_lawful() {
     let bench = Bench::new();

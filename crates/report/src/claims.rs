@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::condition::absence;
 pub use file::{Basis, Claim, ClaimError, Expected, Kind, Over, Statistic, Term, parse};
 
-/// The parameter, and its value, of rows whose run broke the similarity law of its scale. They carry
-/// the breach as `caveat`, beside which other caveats may stand; this tells them apart.
+/// The parameter, and its value, of rows whose run broke the similarity law of its scale. They
+/// carry the breach as `caveat`, beside which other caveats may stand; this tells them apart.
 pub const BROKEN_LAW: (&str, &str) = ("law", "broken");
 
 /// Workloads whose rows the plan `graph` makes.

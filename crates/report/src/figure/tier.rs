@@ -65,8 +65,8 @@ fn told<'a>(conditions: &[Condition<'a>]) -> Vec<Told<'a>> {
     told.collect()
 }
 
-/// What the times allow to say. Policies compete on one workload at one ratio, all that were run, also
-/// those that the figure leaves out; a winner needs an interval that overlaps with no other's.
+/// What the times allow to say. Policies compete on one workload at one ratio, all that were run,
+/// also those that the figure leaves out; a winner needs an interval that overlaps with no other's.
 fn time_title(conditions: &[Condition<'_>]) -> Option<String> {
     let setting = |one: &Condition<'_>| one.distinguishing(conditions, &["policy"]);
     let timed: Vec<(&Condition<'_>, &Row, f64)> = conditions

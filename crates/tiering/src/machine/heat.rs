@@ -4,8 +4,8 @@
 const NOTED: usize = 128;
 
 /// Counts of demand misses. A miss is only noted; counts are brought up to date many at a time,
-/// since each lies in a line of its own that is rarely cached: loads that nothing waits for overlap,
-/// and one in the midst of an access holds up what comes after it.
+/// since each lies in a line of its own that is rarely cached: loads that nothing waits for
+/// overlap, and one in the midst of an access holds up what comes after it.
 #[derive(Clone, Debug)]
 pub(super) struct Heat {
     counts: Vec<u32>,

@@ -209,8 +209,8 @@ impl Session {
     }
 }
 
-/// What of a policy's rows more seeds would have to say. It names the policy, for a figure and a page
-/// list the caveats of all.
+/// What of a policy's rows more seeds would have to say. It names the policy, for a figure and a
+/// page list the caveats of all.
 fn scatter(measured: &[Measured]) -> Option<String> {
     let (row, samples) = measured
         .iter()

@@ -2,8 +2,8 @@
 //!
 //! *Kernel.* As `pull`, but a line of contributions stays as it was published last while what its
 //! 16 vertices give has changed since by less than their share of what may be held back: a small
-//! part of a step's change ([`share`]). (Holding back what has nearly converged: Kamvar, Haveliwala and
-//! Golub, "Adaptive methods for the computation of PageRank", 2004.) All hosts read the same, the
+//! part of a step's change ([`share`]). (Holding back what has nearly converged: Kamvar,
+//! Haveliwala and Golub, "Adaptive methods for the computation of PageRank", 2004.) All hosts read the same, the
 //! owner included, so that the answer is the same on any number of hosts and lanes.
 //!
 //! *Sharing.* As `pull`: two arrays that steps use in turn, so that a line stays only where both
@@ -47,8 +47,8 @@ fn share(damping: f64) -> f64 {
     (1.0 - damping) / 4.0
 }
 
-/// By what changes shrink in a step at least: `r = (1 + d) / 2`, for then `r^3 >= d (r^2 + s r + s)`
-/// by the above, `s` being the share: it comes to `r <= 1`.
+/// By what changes shrink in a step at least: `r = (1 + d) / 2`, for then `r^3 >= d (r^2 + s r +
+/// s)` by the above, `s` being the share: it comes to `r <= 1`.
 pub(super) fn rate(damping: f64) -> f64 {
     1.0_f64.midpoint(damping)
 }
