@@ -105,11 +105,12 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
     told.truncate(MOST);
     let title = time_title(&conditions).filter(|_| all > 0)?;
     let mut page = Page::new(&title, WORKLOAD, results, &conditions);
-    let mut key = "Histories are of the first seed, in seconds at full scale.".to_owned();
+    let key = "Histories are of the first seed, in seconds at full scale.";
+    page.paragraph(SMALL, MUTED, key);
     if all > MOST {
-        key += &format!(" {MOST} of {all} shown, the first that were run.");
+        let left_out = format!("{MOST} of {all} shown, the first that were run.");
+        page.paragraph(SMALL, MUTED, &left_out);
     }
-    page.paragraph(SMALL, MUTED, &key);
     parts(&mut page, &told);
     for (column, heading, unit, factor) in PANELS {
         panel(&mut page, &told, column, heading, unit, factor);
