@@ -3,8 +3,8 @@
 //! *Kernel.* As `pull`, but a line of contributions stays as it was published last while what its
 //! 16 vertices give has changed since by less than their share of what may be held back: a small
 //! part of a step's change ([`share`]). (Holding back what has nearly converged: Kamvar,
-//! Haveliwala and Golub, "Adaptive methods for the computation of PageRank", 2004.) All hosts read the same, the
-//! owner included, so that the answer is the same on any number of hosts and lanes.
+//! Haveliwala and Golub, "Adaptive methods for the computation of PageRank", 2004.) All hosts read
+//! the same, the owner included, so that the answer is the same on any number of hosts and lanes.
 //!
 //! *Sharing.* As `pull`: two arrays that steps use in turn, so that a line stays only where both
 //! hold the same, and is republished once more after its last change. (Held against the array that
