@@ -97,6 +97,14 @@ fn time_title(conditions: &[Condition<'_>]) -> Option<String> {
     })
 }
 
+/// Says how many of all policies the figure shows, where it leaves some out.
+fn left_out(page: &mut Page, all: usize) {
+    if all > MOST {
+        let shown = format!("{MOST} of {all} shown, the first that were run.");
+        page.paragraph(SMALL, MUTED, &shown);
+    }
+}
+
 /// Over time, and where it goes.
 pub(super) fn draw(results: &Results) -> Option<Scene> {
     let conditions = Condition::of_workload(results, WORKLOAD);
@@ -107,10 +115,7 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
     let mut page = Page::new(&title, WORKLOAD, results, &conditions);
     let key = "Histories are of the first seed, in seconds at full scale.";
     page.paragraph(SMALL, MUTED, key);
-    if all > MOST {
-        let left_out = format!("{MOST} of {all} shown, the first that were run.");
-        page.paragraph(SMALL, MUTED, &left_out);
-    }
+    left_out(&mut page, all);
     parts(&mut page, &told);
     for (column, heading, unit, factor) in PANELS {
         panel(&mut page, &told, column, heading, unit, factor);
@@ -298,10 +303,7 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
     let key = "eHR: the share of misses that the fast tier would serve with base pages only. rHR: \
                the share that it serves. The truth counts every miss, halved as the counts are.";
     page.paragraph(SMALL, MUTED, key);
-    if all > MOST {
-        let shown = format!("{MOST} of {all} shown, the first that were run.");
-        page.paragraph(SMALL, MUTED, &shown);
-    }
+    left_out(&mut page, all);
     for one in &told {
         let names = ["eHR, estimated", "eHR, true", "rHR, sampled", "rHR, true"];
         let lines = names.iter().enumerate().map(|(index, name)| Line {
