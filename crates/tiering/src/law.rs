@@ -29,8 +29,8 @@ const MARGIN: f64 = 1.1;
 pub enum Breach {
     /// The fast tier is too coarse.
     #[error(
-        "at scale {scale} the fast tier holds {held} huge pages, the similarity law asks for \
-         {LEAST_HUGE_PAGES}: choose a SIZE below {}",
+        "at scale {scale} the fast tier holds {held} huge page{}, the similarity law asks for \
+         {LEAST_HUGE_PAGES}: choose a SIZE below {}", if *held == 1 { "" } else { "s" },
         scale.size() * *held as u32 / LEAST_HUGE_PAGES as u32
     )]
     FewHugePages {

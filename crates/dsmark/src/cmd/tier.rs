@@ -2,6 +2,7 @@
 
 mod ablate;
 mod claims;
+mod paired;
 mod rows;
 mod run;
 mod sensitivity;
@@ -109,8 +110,8 @@ fn memtis(policy: &str) -> Result<Variant, Failure> {
     known(policy)?;
     Variant::parse(policy).map_err(|_| {
         Failure::usage(format!(
-            "{policy:?} is no variant of Memtis: give memtis-paper or memtis-kernel, and switches \
-             after a plus sign"
+            "policy {policy:?} is no variant of Memtis: give memtis-paper or memtis-kernel, and \
+             switches after a plus sign"
         ))
     })
 }
