@@ -45,13 +45,9 @@ pub(crate) fn in_order<T: Send>(
         drop(say);
         let (mut early, mut told) = (BTreeMap::new(), false);
         loop {
-            match said.recv_timeout(LOOK) {
-                Ok((index, result)) => {
-                    early.insert(index, result);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
+            let word = said.recv_timeout(LOOK);
+            let ended = matches!(word, Err(RecvTimeoutError::Disconnected));
+            early.extend(word);
             while let Some(result) = early.remove(&done) {
                 hear(Heard::Done(done, result));
                 done += 1;
@@ -60,6 +56,9 @@ pub(crate) fn in_order<T: Send>(
                 let begun = next.lock().expect("no task runs under it").start;
                 hear(Heard::Interrupted(begun - done - early.len()));
                 told = true;
+            }
+            if ended {
+                return;
             }
         }
     });
@@ -72,7 +71,7 @@ mod tests {
 
     /// Hears results into a list, and how often of an interrupt.
     fn listen<'a>(seen: &'a mut Vec<usize>, told: &'a mut usize) -> impl FnMut(Heard<usize>) + 'a {
-        |heard| match heard {
+        move |heard| match heard {
             Heard::Done(index, result) => {
                 assert_eq!(index, seen.len());
                 seen.push(result);

@@ -87,6 +87,12 @@ const MOST_SEEDS: u64 = 10_000;
 
 /// Refuses a policy or a switch that there is not, with the nearest that there is.
 fn known(policy: &str) -> Result<(), Failure> {
+    if policy.is_empty() || policy.ends_with('+') {
+        return Err(Failure::usage(format!(
+            "policy {policy:?} lacks a name: take the last comma or plus sign away, or put one \
+             behind it; `dsmark tier list` has all"
+        )));
+    }
     if POLICIES.iter().any(|(name, _)| *name == policy) {
         return Ok(());
     }
@@ -133,6 +139,13 @@ fn list(as_json: bool) -> Result<(), Failure> {
     lines.extend(POLICIES.iter().map(named));
     lines.push("workloads".into());
     lines.extend(WORKLOADS.iter().map(named));
+    lines.push("capacity tiers".into());
+    let machine = preset::machine();
+    lines.extend(CapacityTier::ALL.into_iter().map(|tier| {
+        let load_ns = machine.capacity(tier).load_ns.value;
+        format!("  {:<18} a load takes {load_ns} ns", tier.name())
+    }));
+    lines.push("parts of Memtis that may be left out: no-split, no-warm".into());
     lines.push("switches of Memtis, off: as the paper says, on: as its kernel does".into());
     for difference in DIFFERENCES {
         let arms = format!("{} => {}", difference.off, difference.on);

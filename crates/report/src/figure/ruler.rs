@@ -48,7 +48,10 @@ impl Ruler {
         let greatest = values.iter().copied().fold(0.0, f64::max);
         // Half as many ticks as on an axis of full width.
         let step = round_step(2.0 * (greatest - least));
-        let (first, last) = ((least / step).floor() as i32, (greatest / step).ceil() as i32);
+        let (first, last) = (
+            (least / step).floor() as i32,
+            (greatest / step).ceil() as i32,
+        );
         let last = last.max(first + 1);
         let tick = |index: i32| {
             let value = f64::from(index) * step;
@@ -209,7 +212,12 @@ mod tests {
             let ruler = Ruler::signed(&values);
             assert!(values.iter().all(|value| ruler.holds(*value)), "{ruler:?}");
             assert!((2..=6).contains(&ruler.ticks.len()), "{ruler:?}");
-            assert!(ruler.ticks.iter().any(|(value, text)| *value == 0.0 && text == "0"));
+            assert!(
+                ruler
+                    .ticks
+                    .iter()
+                    .any(|(value, text)| *value == 0.0 && text == "0")
+            );
         }
     }
 

@@ -43,7 +43,7 @@ impl Change {
     }
 
     /// Whether all seeds gave the same with and without, to the last bit.
-    fn is_none(&self) -> bool {
+    fn does_nothing(&self) -> bool {
         let zero = |one: &Estimate| one.values().all(|value| value == 0.0);
         self.effects.iter().flatten().all(zero)
     }
@@ -103,17 +103,25 @@ fn told(condition: &Condition<'_>, all: &[Condition<'_>]) -> Option<(Group, Opti
     };
     let name = constant.unwrap_or_else(|| bare(&policy, against));
     let is_base = name == against;
-    let larger = condition.number("factor").is_some_and(|factor| factor > 1.0);
+    let larger = condition
+        .number("factor")
+        .is_some_and(|factor| factor > 1.0);
     let change = Change {
         name,
         series: usize::from(larger),
-        effects: FIGURES.iter().map(|(figure, _)| estimate(answer, figure)).collect(),
+        effects: FIGURES
+            .iter()
+            .map(|(figure, _)| estimate(answer, figure))
+            .collect(),
     };
     let group = Group {
         setting: setting.join(", "),
         base,
         kind,
-        units: listed("unit").into_iter().map(Option::unwrap_or_default).collect(),
+        units: listed("unit")
+            .into_iter()
+            .map(Option::unwrap_or_default)
+            .collect(),
         seeds: row.n,
         basis: listed("interval").into_iter().flatten().next(),
         changes: Vec::new(),
@@ -123,7 +131,9 @@ fn told(condition: &Condition<'_>, all: &[Condition<'_>]) -> Option<(Group, Opti
 
 /// A variant by what it has more than the base; a base's own name, whole.
 fn bare(policy: &str, base: &str) -> String {
-    let more = policy.strip_prefix(base).filter(|more| more.starts_with('+'));
+    let more = policy
+        .strip_prefix(base)
+        .filter(|more| more.starts_with('+'));
     more.unwrap_or(policy).to_owned()
 }
 
@@ -157,11 +167,15 @@ impl Group {
             _ => format!("the time of {base}"),
         };
         let names = self.names();
-        let (all, kind, base) = (names.len(), self.kind, of(&self.base));
+        let (all, base) = (names.len(), of(&self.base));
+        let kind = match all {
+            1 => self.kind.trim_end_matches('s'),
+            _ => self.kind,
+        };
         if self.basis.is_none() {
             return format!(
-                "{all} {kind} and {base}: {} seed, so that nothing tells a difference from chance",
-                self.seeds
+                "{all} {kind} and {base}: {}, so that nothing tells a difference from chance",
+                phrase::counted(self.seeds, "seed")
             );
         }
         let mut telling: Vec<(&str, Estimate)> = Vec::new();
@@ -180,8 +194,9 @@ impl Group {
         let mut distinct: Vec<&str> = telling.iter().map(|(name, _)| *name).collect();
         distinct.dedup();
         let count = distinct.len();
+        let make = if count == 1 { "makes" } else { "make" };
         format!(
-            "{count} of {all} {kind} make a difference to {base}; most does {name}, {:+.1} {}",
+            "{count} of {all} {kind} {make} a difference to {base}; most does {name}, {:+.1} {}",
             time.median, self.units[0]
         )
     }
@@ -195,7 +210,7 @@ impl Group {
         };
         let (none, some): (Vec<&str>, Vec<&str>) = names
             .into_iter()
-            .partition(|name| of(name).iter().all(|one| one.is_none()));
+            .partition(|name| of(name).iter().all(|one| one.does_nothing()));
         let reach = |name: &str| -> f64 {
             let times = of(name).into_iter().filter_map(|one| one.time());
             times.map(|time| time.median.abs()).fold(0.0, f64::max)
@@ -217,7 +232,11 @@ impl Group {
             }
         };
         let entries = shown.iter().map(entry).collect();
-        (entries, none.into_iter().map(str::to_owned).collect(), beyond)
+        (
+            entries,
+            none.into_iter().map(str::to_owned).collect(),
+            beyond,
+        )
     }
 
     fn series(&self) -> Vec<(&'static str, Style)> {
@@ -232,9 +251,13 @@ impl Group {
 pub(crate) fn sentences(conditions: &[Condition<'_>]) -> Vec<String> {
     let groups = groups(conditions);
     let many = groups.len() > 1;
-    let sentence = |group: &Group| match many {
-        true => format!("{}: {}.", group.setting, group.finding()),
-        false => format!("{}.", group.finding()),
+    let sentence = |group: &Group| {
+        let finding = group.finding();
+        if many {
+            format!("{}: {finding}.", group.setting)
+        } else {
+            format!("{finding}.")
+        }
     };
     groups.iter().map(sentence).collect()
 }
@@ -257,7 +280,9 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
 }
 
 fn key(group: &Group) -> String {
-    let drawn = FIGURES[..PANELS].iter().map(|(_, heading)| (*heading).to_owned());
+    let drawn = FIGURES[..PANELS]
+        .iter()
+        .map(|(_, heading)| (*heading).to_owned());
     let basis = match &group.basis {
         Some(basis) => format!("lines their 95 % intervals ({basis}); pale where one holds 0"),
         None => "without intervals, of which one seed makes none: pale".to_owned(),

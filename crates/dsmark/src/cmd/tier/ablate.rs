@@ -76,7 +76,11 @@ pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
 /// has already is taken out of it.
 fn arms(from: &str, base: Variant) -> Result<Vec<String>, Failure> {
     let paper = base == Variant::parse("memtis-paper")?;
-    let other = if paper { "memtis-kernel" } else { "memtis-paper" };
+    let other = if paper {
+        "memtis-kernel"
+    } else {
+        "memtis-paper"
+    };
     let parts = DIFFERENCES.iter().map(|difference| difference.name);
     let turned = ["no-split", "no-warm"].into_iter().chain(parts);
     let turned = turned.map(|part| match taken_out(from, part) {
@@ -169,9 +173,16 @@ mod tests {
     fn each_part_is_turned_once_from_any_base() {
         let paper = arms_of("memtis-paper");
         assert_eq!(paper.len(), 1 + 1 + 2 + DIFFERENCES.len());
-        assert_eq!(paper[..3], ["memtis-paper", "memtis-kernel", "memtis-paper+no-split"]);
+        assert_eq!(
+            paper[..3],
+            ["memtis-paper", "memtis-kernel", "memtis-paper+no-split"]
+        );
         let without = arms_of("memtis-paper+no-split");
-        let shown = ["memtis-paper+no-split", "memtis-paper", "memtis-paper+no-split+no-warm"];
+        let shown = [
+            "memtis-paper+no-split",
+            "memtis-paper",
+            "memtis-paper+no-split+no-warm",
+        ];
         // Splitting turned back on is the other personality already.
         assert_eq!(without[..3], shown);
         assert_eq!(without.len(), paper.len() - 1);

@@ -176,8 +176,10 @@ pub(super) fn footnote(seeds: usize, effects: usize) -> String {
                     --seeds 3, or more, for intervals."
                 .to_owned();
         }
-        2..=5 => "by Student's t, which takes differences to be normally distributed; six seeds \
-                  need no such assumption",
+        2..=5 => {
+            "by Student's t, which takes differences to be normally distributed; six seeds \
+                  need no such assumption"
+        }
         _ => "of the median, by order statistics",
     };
     format!(
@@ -218,7 +220,7 @@ mod tests {
     #[test]
     fn few_seeds_have_an_interval_and_one_has_none() {
         let one = Effect::of(&[-3.0]).expect("a number");
-        assert_eq!((one.interval.clone(), one.differs()), (None, None));
+        assert_eq!((one.interval, one.differs()), (None, None));
         assert_eq!(one.text("%"), "-3.00 %");
         // A mean of 2, a standard deviation of 1: 4.3027 / sqrt(3) = 2.4841 on both sides.
         let three = Effect::of(&[3.0, 1.0, 2.0]).expect("numbers");

@@ -12,9 +12,7 @@ use tiering::experiment::{Experiment, Reference, Variant};
 use tiering::preset::{CapacityTier, Constants};
 use tiering::run::Outcome;
 
-use super::paired::{
-    Difference, Effect, FIGURES, Figure, difference, effects, footnote, record,
-};
+use super::paired::{Difference, Effect, FIGURES, Figure, difference, effects, footnote, record};
 use super::rows::{Metric, params};
 use super::session::{Session, Shown};
 use crate::cli::Tiered;
@@ -107,9 +105,9 @@ fn refused(word: &str, shipped: &Constants, tier: CapacityTier, names: &[String]
              it would be another: leave it out"
         ));
     }
-    let of_another = CapacityTier::ALL.into_iter().find(|other| {
-        *other != tier && shipped.names(*other).iter().any(|name| name == word)
-    });
+    let of_another = CapacityTier::ALL
+        .into_iter()
+        .find(|other| *other != tier && shipped.names(*other).iter().any(|name| name == word));
     if let Some(other) = of_another {
         let (ours, other) = (tier.name(), other.name());
         return Failure::usage(format!(

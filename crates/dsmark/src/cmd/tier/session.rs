@@ -84,13 +84,18 @@ impl Session {
     ) -> Result<Vec<T>, Failure> {
         let (progress, mut references) = (&mut self.progress, Vec::new());
         let task = |index: usize| reference(index as u64 + 1);
-        in_order(seeds as usize, &self.interrupted, task, |heard| match heard {
-            Heard::Done(index, result) => {
-                progress.trial_done(&format!("{title}, bounds of seed {}", index + 1));
-                references.push(result);
-            }
-            Heard::Interrupted(running) => acknowledge(progress, running),
-        });
+        in_order(
+            seeds as usize,
+            &self.interrupted,
+            task,
+            |heard| match heard {
+                Heard::Done(index, result) => {
+                    progress.trial_done(&format!("{title}, bounds of seed {}", index + 1));
+                    references.push(result);
+                }
+                Heard::Interrupted(running) => acknowledge(progress, running),
+            },
+        );
         let references: Result<Vec<T>, ExperimentError> = references.into_iter().collect();
         Ok(references?)
     }
@@ -223,14 +228,14 @@ impl Session {
 
 /// Says that a signal was understood: trials may run for minutes yet.
 fn acknowledge(progress: &Progress, running: usize) {
-    let trials = match running {
-        0 => return,
-        1 => "the trial under way is".to_owned(),
-        many => format!("the {many} trials under way are"),
+    let kept = match running {
+        0 => "what was simulated is kept".to_owned(),
+        1 => "the trial under way is finished and kept; a second signal ends at once".to_owned(),
+        many => format!(
+            "the {many} trials under way are finished and kept; a second signal ends at once"
+        ),
     };
-    progress.say(&format!(
-        "interrupted: {trials} finished and kept; a second signal ends at once, without them"
-    ));
+    progress.say(&format!("interrupted: {kept}"));
 }
 
 /// What of a policy's rows more seeds would have to say. It names the policy, for a figure and a
