@@ -287,13 +287,9 @@ fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
     });
     let mut sentences = tier_effects::sentences(conditions);
     sentences.extend(said);
-    let rows = conditions.iter().flat_map(|one| &one.rows);
-    for caveat in rows.filter_map(|row| row.caveat.as_deref()) {
-        let sentence = format!("Caveat: {caveat}.");
-        if !sentences.contains(&sentence) {
-            sentences.push(sentence);
-        }
-    }
+    let rows = conditions.iter().flat_map(|one| &one.rows).copied();
+    let caveats = phrase::caveats(rows).into_iter();
+    sentences.extend(caveats.map(|caveat| format!("Caveat: {caveat}.")));
     sentences
 }
 

@@ -121,7 +121,7 @@ fn an_ablation_is_drawn_with_what_it_leaves_out() {
     let texts = effects_figure("tier-ablation", &results(rows));
     assert_says(
         &texts,
-        "2 of 4 changes make a difference to the time of memtis-paper; most does +literal-or, +89.8 %",
+        "2 of 4 changes to memtis-paper change its time; most does +literal-or, +89.8 %",
     );
     assert_says(
         &texts,
@@ -144,7 +144,7 @@ fn one_seed_tells_nothing_from_chance() {
     let texts = effects_figure("tier-one-seed", &results(vec![row]));
     assert_says(
         &texts,
-        "1 change and the time of memtis-paper: 1 seed, so that nothing tells",
+        "1 change to memtis-paper, 1 seed: nothing tells its time from chance",
     );
 }
 
@@ -186,10 +186,24 @@ fn constants_have_a_mark_less_and_a_mark_more() {
     let texts = effects_figure("tier-constants", &results(rows));
     assert_says(
         &texts,
-        "1 of 2 constants makes a difference to how much time memtis-paper+no-split against \
-         memtis-paper takes; most does nvm.load_ns, -3.4 points",
+        "1 of 2 constants changes the time of memtis-paper+no-split against memtis-paper; most does \
+         nvm.load_ns, -3.4 points",
     );
     for name in ["25 % less", "25 % more", "nvm.load_ns"] {
         assert!(texts.iter().any(|text| text.text == name), "{name}");
     }
+}
+
+#[test]
+fn each_caveat_is_said_once_and_not_all_of_them_in_a_figure() {
+    let rows = (0..9).map(|index| {
+        let mut row = variant(&format!("memtis-paper+p{index}"), -1.0, 0.1);
+        row.caveat = Some(format!("the fast tier is small; p{index}: run more seeds"));
+        row
+    });
+    let texts = effects_figure("tier-caveats", &results(rows.collect()));
+    let said = joined(&texts);
+    assert_eq!(said.matches("the fast tier is small").count(), 1);
+    assert!(said.contains("p2: run more seeds") && !said.contains("p3: run more seeds"));
+    assert_says(&texts, "And 6 caveats more: report.html has all.");
 }

@@ -159,7 +159,10 @@ mod tests {
         let coarse = breached("32768:256", 24);
         assert_eq!(coarse.len(), 3, "{coarse:?}");
         let told = coarse[0].to_string();
-        assert!(told.contains("24 huge pages") && told.contains("below 12288"), "{told}");
+        assert!(
+            told.contains("24 huge pages") && told.contains("below 12288"),
+            "{told}"
+        );
         let least = breached("131072:128", 1)[0].to_string();
         assert!(least.contains("holds 1 huge page,"), "{least}");
     }

@@ -49,12 +49,21 @@ impl Change {
     }
 }
 
+/// What is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A part of a policy.
+    Changes,
+    /// A constant of the model, by which two policies' difference changes.
+    Constants,
+}
+
 /// Changes to the same base in one setting.
 struct Group {
     setting: String,
     /// What they are changes of, and what they are.
     base: String,
-    kind: &'static str,
+    kind: Kind,
     units: Vec<String>,
     seeds: u64,
     basis: Option<String>,
@@ -97,9 +106,9 @@ fn told(condition: &Condition<'_>, all: &[Condition<'_>]) -> Option<(Group, Opti
     let (base, kind) = match &constant {
         Some(_) => {
             let from = condition.param("from")?;
-            (format!("{policy} against {from}"), "constants")
+            (format!("{policy} against {from}"), Kind::Constants)
         }
-        None => (against.to_owned(), "changes"),
+        None => (against.to_owned(), Kind::Changes),
     };
     let name = constant.unwrap_or_else(|| bare(&policy, against));
     let is_base = name == against;
@@ -162,42 +171,47 @@ impl Group {
 
     /// What its differences allow to say of time.
     fn finding(&self) -> String {
-        let of = |base: &str| match self.kind {
-            "constants" => format!("how much time {base} takes"),
-            _ => format!("the time of {base}"),
+        let all = self.names().len();
+        let base = &self.base;
+        let (kind, time) = match self.kind {
+            Kind::Constants => ("constant", format!("the time of {base}")),
+            Kind::Changes => ("change", "its time".to_owned()),
         };
-        let names = self.names();
-        let (all, base) = (names.len(), of(&self.base));
-        let kind = match all {
-            1 => self.kind.trim_end_matches('s'),
-            _ => self.kind,
+        let of = |count: u64| match self.kind {
+            Kind::Constants => phrase::counted(count, kind),
+            Kind::Changes => format!("{} to {base}", phrase::counted(count, kind)),
         };
         if self.basis.is_none() {
+            let seeds = phrase::counted(self.seeds, "seed");
             return format!(
-                "{all} {kind} and {base}: {}, so that nothing tells a difference from chance",
-                phrase::counted(self.seeds, "seed")
+                "{}, {seeds}: nothing tells {time} from chance",
+                of(all as u64)
             );
         }
-        let mut telling: Vec<(&str, Estimate)> = Vec::new();
-        for change in &self.changes {
-            let Some(time) = change.time().filter(|time| differs(*time)) else {
-                continue;
-            };
-            telling.push((&change.name, time));
-        }
+        let times = self
+            .changes
+            .iter()
+            .filter_map(|one| Some((one.name.as_str(), one.time()?)));
+        let telling: Vec<(&str, Estimate)> = times.filter(|(_, time)| differs(*time)).collect();
         let strongest = telling
             .iter()
             .max_by(|a, b| a.1.median.abs().total_cmp(&b.1.median.abs()));
-        let Some((name, time)) = strongest else {
-            return format!("None of {all} {kind} makes a difference to {base}");
+        let Some((name, most)) = strongest else {
+            return format!("None of {} changes {time}", of(all as u64));
         };
         let mut distinct: Vec<&str> = telling.iter().map(|(name, _)| *name).collect();
         distinct.dedup();
-        let count = distinct.len();
-        let make = if count == 1 { "makes" } else { "make" };
+        let changes = if distinct.len() == 1 {
+            "changes"
+        } else {
+            "change"
+        };
         format!(
-            "{count} of {all} {kind} {make} a difference to {base}; most does {name}, {:+.1} {}",
-            time.median, self.units[0]
+            "{} of {} {changes} {time}; most does {name}, {:+.1} {}",
+            distinct.len(),
+            of(all as u64),
+            most.median,
+            self.units[0]
         )
     }
 
@@ -241,8 +255,8 @@ impl Group {
 
     fn series(&self) -> Vec<(&'static str, Style)> {
         match self.kind {
-            "constants" => vec![("25 % less", style(0)), ("25 % more", style(1))],
-            _ => vec![("with the change", style(0))],
+            Kind::Constants => vec![("25 % less", style(0)), ("25 % more", style(1))],
+            Kind::Changes => vec![("with the change", style(0))],
         }
     }
 }

@@ -183,7 +183,7 @@ pub(super) fn footnote(seeds: usize, effects: usize) -> String {
         _ => "of the median, by order statistics",
     };
     format!(
-        "Paired by seed, {seeds} seeds; in brackets 95 % intervals, {basis}. Where one holds 0: no \
+        "Paired by seed, {seeds} seeds; in brackets 95 % intervals {basis}. Where one holds 0: no \
          difference. Of {effects} intervals about {:.0} leave 0 out by chance alone.",
         effects as f64 / 20.0
     )
