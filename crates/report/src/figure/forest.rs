@@ -12,7 +12,7 @@ use crate::text;
 const NAMES: i32 = 178;
 
 /// Between a panel's edge and its axis, for half a tick's number.
-const EDGE: i32 = 14;
+const EDGE: i32 = 18;
 
 /// How many times the next strongest difference one may be before the axis leaves it out: beside
 /// it, no other could be told from 0.
@@ -178,7 +178,10 @@ impl Page {
             let x = panel.place(*value);
             self.scene.line((x, self.y), (x, self.y + 4), MUTED, 1);
             let width = text::width(number, SMALL);
-            let span = [x - width / 2, x - width / 2 + width];
+            // A long number at an end moves inwards, out of the next panel.
+            let (least, most) = (panel.left - EDGE + 2, panel.right + EDGE - 2 - width);
+            let start = (x - width / 2).clamp(least, most.max(least));
+            let span = [start, start + width];
             let free = |other: &[i32; 2]| span[1] + 4 <= other[0] || other[1] + 4 <= span[0];
             if taken.iter().all(free) {
                 let at = (span[0], self.y + 6);
