@@ -107,6 +107,11 @@ fn what_cannot_be_meant_is_refused_before_anything_runs() {
     let with = |more: [&'static str; 2]| [&first[..], &more[..]].concat();
     for [option, value, needle] in [
         ["--workload", "gups-hat", "did you mean `gups-hot`?"],
+        [
+            "--workload",
+            "silo",
+            "there are silo-paper, silo-ycsb, silo-artifact",
+        ],
         ["--workload", "bw-antagonist:100", "from 1 to 95"],
         ["--workload", "zero-bloat:100", "from 1 to 99"],
         ["--workload", "skew-in-huge:0", "from 1 to 100"],
@@ -250,6 +255,13 @@ fn what_no_sensitivity_can_be_asked_of_is_refused() {
     refused(
         &["--constant", "lod_ns"],
         &["no constant \"lod_ns\"", "did you mean `load_ns`?"],
+    );
+    refused(
+        &["--constant", "kernel.walk_ns"],
+        &[
+            "no constant \"kernel.walk_ns\"",
+            "did you mean `cpu.walk_ns`?",
+        ],
     );
     refused(
         &["--constant", "threads"],

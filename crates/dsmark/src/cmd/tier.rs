@@ -122,11 +122,20 @@ fn memtis(policy: &str) -> Result<Variant, Failure> {
     })
 }
 
+/// Refuses a name, with the nearest that is known, or else with those that it begins.
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
-    let near = fabric::nearest(name, known);
-    Failure::usage(format!(
-        "no {kind} {name:?}{}; `dsmark tier list` names them",
+    let known: Vec<&str> = known.collect();
+    let near = fabric::nearest(name, known.iter().copied());
+    let begins = |word: &&&str| !name.is_empty() && word.starts_with(name);
+    let begun = known.iter().filter(begins);
+    let begun: Vec<&str> = begun.copied().collect();
+    let hint = if near.is_none() && !begun.is_empty() {
+        format!(" (there are {})", begun.join(", "))
+    } else {
         fabric::suggestion(near.as_deref())
+    };
+    Failure::usage(format!(
+        "no {kind} {name:?}{hint}; `dsmark tier list` names them"
     ))
 }
 

@@ -116,6 +116,13 @@ fn refused(word: &str, shipped: &Constants, tier: CapacityTier, names: &[String]
             key_of(word)
         ));
     }
+    // The right key behind a wrong section is nearer than any other of that section.
+    let of_key = names.iter().filter(|name| key_of(name) == key_of(word));
+    if let [only] = of_key.collect::<Vec<_>>()[..] {
+        return Failure::usage(format!(
+            "no constant {word:?} (did you mean `{only}`?); `dsmark tier list` names them"
+        ));
+    }
     let keys = names.iter().flat_map(|name| [name.as_str(), key_of(name)]);
     super::unknown("constant", word, keys)
 }
