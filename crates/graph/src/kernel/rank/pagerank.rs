@@ -112,7 +112,7 @@ impl Workload for PageRank {
 
     fn check(_: Pod, params: &Params) -> Result<(), String> {
         params.ask().check()?;
-        params.graph.check(params.directed)
+        params.graph.check(params.directed).map(drop)
     }
 
     fn prepare<P: HostAtomics>(
