@@ -549,7 +549,10 @@ mod tests {
         for lanes in [0, 40_000] {
             let text = format!("name = \"a\"\n{TRIAL}lanes = {lanes}\n");
             let said = refusal(&text);
-            assert!(said.contains(&format!("lanes = {lanes}: use 1 to 4096")), "{said}");
+            assert!(
+                said.contains(&format!("lanes = {lanes}: use 1 to 4096")),
+                "{said}"
+            );
         }
         assert!(refusal(&format!("name = \"a\"\nhosts = -1\n{TRIAL}")).contains("hosts"));
         assert!(

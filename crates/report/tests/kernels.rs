@@ -134,7 +134,14 @@ fn the_page_and_the_figure_say_so() {
 fn pods_and_devices_do_not_mix() {
     let on = |pod: &str, device, factor: f64| {
         let mut rows = run("bfs", "shared", (1, 4), 8e6 * factor, 0.0, false);
-        rows.extend(run("bfs", "shared", (2, 4), 4e6 * factor * factor, 1.0, false));
+        rows.extend(run(
+            "bfs",
+            "shared",
+            (2, 4),
+            4e6 * factor * factor,
+            1.0,
+            false,
+        ));
         for row in &mut rows {
             row.pod = pod.to_owned();
             row.device = device;

@@ -99,7 +99,9 @@ pub fn words_of<T: Params>(key: &str) -> Option<Vec<Value>> {
     let error = T::deserialize(Value::Object(all)).err()?.to_string();
     let (start, words) = error.split_once("expected ")?;
     let words = words.split('`').skip(1).step_by(2).map(Value::from);
-    start.starts_with("unknown variant `*`").then(|| words.collect())
+    start
+        .starts_with("unknown variant `*`")
+        .then(|| words.collect())
 }
 
 /// The nearest of the words that serde expected, which it names between backticks.

@@ -125,7 +125,9 @@ fn title(conditions: &[Condition<'_>]) -> String {
 
 /// The condition with the greatest bandwidth, of the region where it was measured.
 fn greatest<'a, 'b>(conditions: &'b [Condition<'a>]) -> Option<(&'b Condition<'a>, String)> {
-    let measured = conditions.iter().filter_map(|one| Some((one, one.middle(METRIC)?)));
+    let measured = conditions
+        .iter()
+        .filter_map(|one| Some((one, one.middle(METRIC)?)));
     let (condition, row) = measured.max_by(|left, right| {
         let in_region = |one: &Condition<'_>| phrase::the_place(one) == "the region";
         let key = |one: &(&Condition<'_>, &record::Row)| (in_region(one.0), one.1.p50);

@@ -127,7 +127,9 @@ fn panel(
         .fold(Vec::new(), once);
     let mut lines = Vec::new();
     for (index, name) in names.into_iter().take(MOST).enumerate() {
-        let of = conditions.iter().filter(|one| named(one, conditions) == name);
+        let of = conditions
+            .iter()
+            .filter(|one| named(one, conditions) == name);
         let mut points: Vec<(f64, f64)> = of
             .filter_map(|one| {
                 let row = one.middle(METRIC)?;

@@ -84,7 +84,11 @@ fn lines<'a>(
 fn over_hosts(page: &mut Page, scaling: &Scaling, kernel: &str) {
     let here = scaling.speedups.iter().filter(|one| one.workload == kernel);
     let lines = lines(&here, |one| one.variant.clone(), |one| f64::from(one.hosts));
-    panel(page, format!("{kernel}, {}: speed-up", scaling.place), lines);
+    panel(
+        page,
+        format!("{kernel}, {}: speed-up", scaling.place),
+        lines,
+    );
 }
 
 fn with_same_lanes(page: &mut Page, scaling: &Scaling) {

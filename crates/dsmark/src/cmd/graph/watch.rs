@@ -45,7 +45,8 @@ pub(crate) fn watched<T: Send>(
             if let Some(teller) = &mut teller {
                 teller.tell(&progress);
             }
-            if interrupted.load(Relaxed) && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+            if interrupted.load(Relaxed)
+                && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
             {
                 give_up();
             }
