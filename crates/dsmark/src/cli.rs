@@ -242,9 +242,9 @@ pub(crate) struct Check {
     /// Times that a lane is left at most although it could go on; likewise
     #[arg(long, value_name = "N")]
     pub(crate) preemptions: Option<u32>,
-    /// Runs by chance in each of four ways (PCT, swarm, random, adverse), behind a search without
-    /// bounds that did not visit everything; and adverse ones of each twin that no search decides
-    /// [default: one for each 2000 states, 64 of a twin]
+    /// Runs by chance in each of three ways (PCT, swarm, random), behind a search that did not
+    /// visit everything [default: one for each 1500 states]; and runs of each twin that no search
+    /// decides, against an adverse memory [default: 64]
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<u64>,
     /// Time for each program, its twins included; how far that goes depends on the machine
