@@ -2,12 +2,13 @@
 //!
 //! Each host owns four vertices. They are numbered from 0 and from 64, as hosts' vertices start in
 //! any graph, so that no line has two writers; nothing goes over the numbers in between. (Triangles
-//! have no such split: there the numbers are 0 to 7.) The graph stands in the region before
-//! anything runs; the program freezes it, runs the kernel, and reads the answer on both hosts.
+//! have no such split: there the numbers are 0 to 7.) Host 0 writes where rows begin and host 1 what
+//! stands in them, as hosts that build a graph write parts of both; they freeze it, run the kernel,
+//! and both read the answer.
 
 use std::ops::Range;
 
-use fabric::{Arena, Gone, HostAtomics, Pod, Ptr, Seat, Slice, Word};
+use fabric::{Arena, Gone, HostAtomics, Pod, Seat, Slice, Word};
 use sync::{Barrier, BarrierLayout};
 use workload::Worker;
 
@@ -168,26 +169,6 @@ impl Toy {
         &self.arena
     }
 
-    /// The graph, as it stands in the region before anything runs.
-    ///
-    /// # Panics
-    /// Never: the arena holds the graph, in whole lines.
-    pub fn preset(&self) -> Vec<(Ptr<u64>, u64)> {
-        let place = |offset| {
-            let place = self.arena.resolve(offset);
-            place.expect("the arena holds the graph, in whole lines")
-        };
-        let offsets = self.csr.outgoing().offsets().iter().enumerate();
-        let offsets = offsets.map(|(index, &word)| (self.offsets.at(index), word));
-        let pairs = self.csr.outgoing().targets().chunks(2).enumerate();
-        let targets = pairs.map(|(index, pair)| {
-            let high = pair.get(1).map_or(0, |&word| u64::from(word) << 32);
-            let at = self.targets.start().offset() + 8 * index as u64;
-            (place(at), high | u64::from(pair[0]))
-        });
-        offsets.chain(targets).collect()
-    }
-
     /// Vertices that hosts own.
     fn owned() -> Vec<Range<usize>> {
         vec![0..4, 64..68]
@@ -201,10 +182,7 @@ impl Toy {
         let pod = Pod::new(HOSTS, 1);
         let barrier = Barrier::new(&self.barrier, pod, seat, 0);
         let worker = Worker::new(port, pod, seat, &barrier, 1, 0);
-        let rows = FrozenRows {
-            offsets: worker.freeze(self.offsets, self.offsets.range(0, 0))?,
-            targets: worker.freeze(self.targets, self.targets.range(0, 0))?,
-        };
+        let rows = self.build(&worker)?;
         let graph = FrozenCsr {
             vertices: self.csr.vertices(),
             arcs: self.csr.arcs(),
@@ -218,6 +196,23 @@ impl Toy {
             Words::Rank(arrays) => Self::answer(port, arrays.scores),
             Words::Triangles(rows) if seat.leads_pod() => vec![rows.total(port)],
             Words::Triangles(_) => Vec::new(),
+        })
+    }
+
+    /// Writes this host's part of the graph, and freezes all of it.
+    fn build<P: HostAtomics>(&self, worker: &Worker<'_, P>) -> Result<FrozenRows, Gone> {
+        let rows = self.csr.outgoing();
+        let (mut offsets, mut targets) = (self.offsets.range(0, 0), self.targets.range(0, 0));
+        if worker.seat().host == 0 {
+            offsets = self.offsets;
+            worker.port().write_from(offsets.start(), rows.offsets());
+        } else {
+            targets = self.targets;
+            worker.port().write_from(targets.start(), rows.targets());
+        }
+        Ok(FrozenRows {
+            offsets: worker.freeze(self.offsets, offsets)?,
+            targets: worker.freeze(self.targets, targets)?,
         })
     }
 

@@ -136,7 +136,7 @@ impl Workload for PageRank {
             );
         }
         params.ask().check()?;
-        params.graph.check(params.directed)
+        params.graph.check(params.directed).map(drop)
     }
 
     fn prepare<P: HostAtomics>(
