@@ -32,7 +32,7 @@ impl Program for Behind {
         port.load(self.word);
         let mut value = 0;
         let clock = port.clock();
-        let mut at = port.now();
+        let at;
         if seat.lane == 0 {
             port.work(self.delay);
             at = port.now();
