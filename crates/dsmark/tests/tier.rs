@@ -84,10 +84,34 @@ fn what_cannot_be_meant_is_refused_before_anything_runs() {
         &["--policy", "memtis-paper+rais-only"],
         &["no switch \"rais-only\"", "did you mean `raise-only`?"],
     );
+    refused(
+        &["--policy", "first-touch+no-split"],
+        &[
+            "policy first-touch has no switches",
+            "+no-split",
+            "give first-touch alone",
+        ],
+    );
+    refused(
+        &["--policy", "memtis-kernel+raise-only+no-warm+raise-only"],
+        &["names raise-only twice", "name it once"],
+    );
+    for policy in ["memtis-kernel+", "first-touch,", ""] {
+        refused(&["--policy", policy], &["lacks a name", "dsmark tier list"]);
+    }
+    refused(
+        &["--policy", "first-touch,first-touch"],
+        &["--policy names first-touch twice", "name it once"],
+    );
     let first = ["--policy", "first-touch"];
     let with = |more: [&'static str; 2]| [&first[..], &more[..]].concat();
     for [option, value, needle] in [
         ["--workload", "gups-hat", "did you mean `gups-hot`?"],
+        [
+            "--workload",
+            "silo",
+            "there are silo-paper, silo-ycsb, silo-artifact",
+        ],
         ["--workload", "bw-antagonist:100", "from 1 to 95"],
         ["--workload", "zero-bloat:100", "from 1 to 99"],
         ["--workload", "skew-in-huge:0", "from 1 to 100"],
@@ -149,17 +173,119 @@ fn sensitivity_changes_one_constant_at_a_time() {
     args.pop();
     let text = bench.run(&args);
     text.expect(0, &[]);
-    for needle in ["relative_time", "nvm.load_ns", "-25 %:"] {
-        assert!(text.out.contains(needle), "{text:?}");
+    for needle in [
+        "time of memtis-paper+no-split against memtis-paper, as it ships: ",
+        "nvm.load_ns                      -25 %: ",
+        "no difference under ",
+        "One seed makes no interval",
+    ] {
+        assert!(text.out.contains(needle), "{needle}: {text:?}");
     }
-    let wrong = [&DECIDED[..], &["--constant", "lod_ns"]].concat();
-    bench
-        .run(&wrong)
-        .expect(2, &["no constant \"lod_ns\"", "did you mean `load_ns`?"]);
-    let bound = [&DECIDED[..], &["--from", "first-touch"]].concat();
-    bench
-        .run(&bound)
-        .expect(2, &["first-touch", "no variant of Memtis"]);
+}
+
+/// What a constant changes is the difference of differences, seed by seed: here computed once more,
+/// from the samples that lie beside the rows.
+#[test]
+fn sensitivity_is_paired_by_seed_and_has_an_interval() {
+    let bench = Bench::new();
+    let more = [
+        "--constant",
+        "nvm.load_ns,ring_high",
+        "--seeds",
+        "3",
+        "--out",
+        "results/out",
+    ];
+    let said = bench.run(&[&DECIDED[..], &more].concat());
+    said.expect(0, &[]);
+    for needle in [
+        "Paired by seed, 3 seeds",
+        "Student's t",
+        "no difference under ",
+    ] {
+        assert!(said.out.contains(needle), "{needle}: {said:?}");
+    }
+    let results = Results::open(bench.path("results/out")).expect("it was closed");
+    let percent = |constant: &str, factor: f64| -> (Vec<f64>, serde_json::Value) {
+        let row = results.rows.iter().find(|row| {
+            let of = |name: &str| row.params.get(name);
+            row.metric == "relative_time"
+                && of("constant").is_some_and(|name| name == constant)
+                && of("factor").is_some_and(|it| it.as_f64() == Some(factor))
+        });
+        let row = row.expect("a row");
+        let samples = results.samples(row).expect("beside it");
+        let percent = samples.iter().map(|ratio| 100.0 * (ratio - 1.0)).collect();
+        (percent, row.answer.clone().expect("effects"))
+    };
+    let (shipped, _) = percent("as it ships", 1.0);
+    for (constant, factor) in [("nvm.load_ns", 0.75), ("nvm.load_ns", 1.25)] {
+        let (changed, answer) = percent(constant, factor);
+        let pairs = changed.iter().zip(&shipped);
+        let changes: Vec<f64> = pairs.map(|(with, without)| with - without).collect();
+        let mean = changes.iter().sum::<f64>() / 3.0;
+        let square: f64 = changes.iter().map(|change| (change - mean).powi(2)).sum();
+        // 4.302653: Student's 97.5 % quantile with two degrees of freedom.
+        let half = 4.302_653 * (square / 2.0 / 3.0).sqrt();
+        let effect = &answer["effects"][0];
+        assert_eq!(
+            (&effect["figure"], &effect["unit"]),
+            (&"time".into(), &"points".into())
+        );
+        let ends = [effect["ci95"][0].as_f64(), effect["ci95"][1].as_f64()];
+        for (end, expected) in ends.into_iter().zip([mean - half, mean + half]) {
+            assert!(
+                (end.expect("an end") - expected).abs() < 1e-6,
+                "{changes:?}: {effect}"
+            );
+        }
+        assert_eq!(effect["interval"], "Student's t");
+    }
+    let (_, same) = percent("memtis.ring_high", 0.75);
+    assert_eq!(same["effects"][0]["ci95"], serde_json::json!([0.0, 0.0]));
+    assert!(bench.path("figures/out/tier_effects.svg").exists());
+}
+
+#[test]
+fn what_no_sensitivity_can_be_asked_of_is_refused() {
+    let bench = Bench::new();
+    let refused = |more: &[&str], needles: &[&str]| {
+        bench.run(&[&DECIDED[..], more].concat()).expect(2, needles);
+    };
+    refused(
+        &["--constant", "lod_ns"],
+        &["no constant \"lod_ns\"", "did you mean `load_ns`?"],
+    );
+    refused(
+        &["--constant", "kernel.walk_ns"],
+        &[
+            "no constant \"kernel.walk_ns\"",
+            "did you mean `cpu.walk_ns`?",
+        ],
+    );
+    refused(
+        &["--constant", "threads"],
+        &["--constant threads", "is the workload's", "leave it out"],
+    );
+    refused(
+        &["--constant", "cxl-270.load_ns"],
+        &[
+            "cxl-270.load_ns",
+            "this one is nvm",
+            "did you mean `nvm.load_ns`?",
+        ],
+    );
+    refused(
+        &["--from", "first-touch"],
+        &["first-touch", "no variant of Memtis"],
+    );
+    refused(
+        &["--policy", "memtis-paper"],
+        &[
+            "--policy memtis-paper is --from memtis-paper",
+            "give another",
+        ],
+    );
 }
 
 /// All 29 variants, three seeds: long enough to be cut.
@@ -188,7 +314,7 @@ fn ctrl_c_keeps_the_policies_that_are_through() {
     });
     let pid = Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
     kill_process(pid, Signal::INT).expect("it is our child");
-    finish(child).expect(1, &["interrupted", "not run"]);
+    finish(child).expect(1, &["interrupted: ", " kept", "not run"]);
     let results = Results::open(bench.path("out")).expect("it was closed");
     assert!(!results.rows.is_empty());
     for row in &results.rows {
@@ -251,7 +377,7 @@ fn tier_claims_are_verified_by_default_where_the_scale_is_lawful() {
     for claim in &claims {
         assert_eq!(claim["verdict"], "untestable", "{claim}");
         let reason = claim["reason"].as_str().expect("it says why");
-        for needle in ["similarity law", "huge pages", "--seeds 10"] {
+        for needle in ["similarity law", "huge page", "--seeds 10"] {
             assert!(reason.contains(needle), "{claim}");
         }
     }

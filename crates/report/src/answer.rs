@@ -9,7 +9,7 @@ use crate::figure::bounded::{self, Entry, PLACES, Panel, Subject};
 use crate::figure::curve::Curve;
 use crate::figure::latency::{self, by_working_set};
 use crate::figure::ruler::bytes;
-use crate::figure::{finding, primitive, tier, visibility};
+use crate::figure::{finding, primitive, tier, tier_effects, visibility};
 use crate::law;
 use crate::phrase;
 use crate::scaling;
@@ -260,7 +260,8 @@ fn ways(panel: &Panel<'_>, place: usize, pod: &str) -> Option<String> {
     })
 }
 
-/// A policy's time on a workload, what the fast tier serves, and how far that is from the bounds.
+/// What changes made, if some were; a policy's time on a workload, what the fast tier serves, and how
+/// far that is from the bounds.
 fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
     let all = places(conditions);
     let said = conditions.iter().filter_map(|one| {
@@ -287,14 +288,11 @@ fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
             said.join("; ")
         ))
     });
-    let mut sentences: Vec<String> = said.collect();
-    let rows = conditions.iter().flat_map(|one| &one.rows);
-    for caveat in rows.filter_map(|row| row.caveat.as_deref()) {
-        let sentence = format!("Caveat: {caveat}.");
-        if !sentences.contains(&sentence) {
-            sentences.push(sentence);
-        }
-    }
+    let mut sentences = tier_effects::sentences(conditions);
+    sentences.extend(said);
+    let rows = conditions.iter().flat_map(|one| &one.rows).copied();
+    let caveats = phrase::caveats(rows).into_iter();
+    sentences.extend(caveats.map(|caveat| format!("Caveat: {caveat}.")));
     sentences
 }
 

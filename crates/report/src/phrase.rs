@@ -62,6 +62,21 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
     unbroken(&format!("{count} {what}{plural}"))
 }
 
+/// What rows say of themselves, each thing once: a row has several behind semicolons, and most of
+/// them are said by all rows of a run.
+pub(crate) fn caveats<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
+    let mut caveats: Vec<&str> = Vec::new();
+    for part in rows
+        .filter_map(|row| row.caveat.as_deref())
+        .flat_map(|all| all.split("; "))
+    {
+        if !caveats.contains(&part) {
+            caveats.push(part);
+        }
+    }
+    caveats
+}
+
 /// Words that are not empty, joined.
 pub(crate) fn joined(words: impl IntoIterator<Item = String>) -> String {
     let words = words.into_iter().filter(|word| !word.is_empty());

@@ -110,6 +110,28 @@ pub enum ExperimentError {
     /// No such switch.
     #[error("no switch {0:?}; `dsmark tier list` names them")]
     Switch(String),
+    /// A part of a variant's name that stands there twice.
+    #[error(
+        "policy {name:?} names {part} twice, and what is turned twice is as before: name it once, \
+         or leave it out"
+    )]
+    Repeated {
+        /// The variant.
+        name: String,
+        /// The part.
+        part: String,
+    },
+    /// Switches behind a policy that has none.
+    #[error(
+        "policy {policy} has no switches, so that {parts:?} means nothing to it: give {policy} \
+         alone, or memtis-paper or memtis-kernel, which have some"
+    )]
+    NoSwitches {
+        /// The policy.
+        policy: String,
+        /// What follows its name.
+        parts: String,
+    },
     /// Not two positive numbers.
     #[error("ratio {0:?}: write FAST:CAPACITY, such as 1:8; each from 1 to {MOST_PARTS}")]
     Ratio(String),
@@ -191,26 +213,47 @@ impl Variant {
     /// and names of switches, which turn the other way.
     ///
     /// # Errors
-    /// No such policy, or no such switch.
+    /// No such policy, one without switches, no such switch, or one that stands there twice.
     pub fn parse(name: &str) -> Result<Self, ExperimentError> {
         let mut words = name.split('+');
-        let switches = match words.next() {
-            Some("memtis-paper") => Switches::paper(),
-            Some("memtis-kernel") => Switches::kernel(),
+        let policy = words.next().unwrap_or_default();
+        let words: Vec<&str> = words.collect();
+        let switches = match policy {
+            "memtis-paper" => Switches::paper(),
+            "memtis-kernel" => Switches::kernel(),
+            _ if !words.is_empty() && POLICIES.iter().any(|(known, _)| *known == policy) => {
+                return Err(ExperimentError::NoSwitches {
+                    policy: policy.to_owned(),
+                    parts: name[policy.len()..].to_owned(),
+                });
+            }
             _ => return Err(ExperimentError::Policy(name.to_owned())),
         };
         let mut variant = Self {
             switches,
             features: Features::ALL,
         };
-        for word in words {
-            match word {
-                "no-split" => variant.features.split = false,
-                "no-warm" => variant.features.warm = false,
-                _ => variant.switches = variant.switches.flipped(switch(word)?),
+        for (index, word) in words.iter().enumerate() {
+            let turned = variant.turned(word)?;
+            if words[..index].contains(word) {
+                return Err(ExperimentError::Repeated {
+                    name: name.to_owned(),
+                    part: (*word).to_owned(),
+                });
             }
+            variant = turned;
         }
         Ok(variant)
+    }
+
+    /// With one part of a name.
+    fn turned(mut self, part: &str) -> Result<Self, ExperimentError> {
+        match part {
+            "no-split" => self.features.split = false,
+            "no-warm" => self.features.warm = false,
+            _ => self.switches = self.switches.flipped(switch(part)?),
+        }
+        Ok(self)
     }
 }
 

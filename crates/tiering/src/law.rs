@@ -29,8 +29,8 @@ const MARGIN: f64 = 1.1;
 pub enum Breach {
     /// The fast tier is too coarse.
     #[error(
-        "at scale {scale} the fast tier holds {held} huge pages, the similarity law asks for \
-         {LEAST_HUGE_PAGES}: choose a SIZE below {}",
+        "at scale {scale} the fast tier holds {held} huge page{}, the similarity law asks for \
+         {LEAST_HUGE_PAGES}: choose a SIZE below {}", if *held == 1 { "" } else { "s" },
         scale.size() * *held as u32 / LEAST_HUGE_PAGES as u32
     )]
     FewHugePages {
@@ -159,7 +159,12 @@ mod tests {
         let coarse = breached("32768:256", 24);
         assert_eq!(coarse.len(), 3, "{coarse:?}");
         let told = coarse[0].to_string();
-        assert!(told.contains("below 12288"), "{told}");
+        assert!(
+            told.contains("24 huge pages") && told.contains("below 12288"),
+            "{told}"
+        );
+        let least = breached("131072:128", 1)[0].to_string();
+        assert!(least.contains("holds 1 huge page,"), "{least}");
     }
 
     #[test]

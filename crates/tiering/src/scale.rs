@@ -61,7 +61,11 @@ pub enum ScaleError {
         geometry: u32,
     },
     /// Streams need pages of a line or more.
-    #[error("scale {size}:{geometry}: streamed arrays need a geometry of at most 16")]
+    #[error(
+        "scale {size}:{geometry}: streamed arrays need a geometry of at most {0}, such as \
+         {size}:{0}",
+        Scale::STREAM_GEOMETRY
+    )]
     Stream {
         /// The size's divisor.
         size: u32,

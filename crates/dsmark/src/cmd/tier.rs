@@ -2,6 +2,7 @@
 
 mod ablate;
 mod claims;
+mod paired;
 mod rows;
 mod run;
 mod sensitivity;
@@ -86,6 +87,12 @@ const MOST_SEEDS: u64 = 10_000;
 
 /// Refuses a policy or a switch that there is not, with the nearest that there is.
 fn known(policy: &str) -> Result<(), Failure> {
+    if policy.is_empty() || policy.ends_with('+') {
+        return Err(Failure::usage(format!(
+            "policy {policy:?} lacks a name: take the last comma or plus sign away, or put one \
+             behind it; `dsmark tier list` has all"
+        )));
+    }
     if POLICIES.iter().any(|(name, _)| *name == policy) {
         return Ok(());
     }
@@ -109,17 +116,26 @@ fn memtis(policy: &str) -> Result<Variant, Failure> {
     known(policy)?;
     Variant::parse(policy).map_err(|_| {
         Failure::usage(format!(
-            "{policy:?} is no variant of Memtis: give memtis-paper or memtis-kernel, and switches \
-             after a plus sign"
+            "policy {policy:?} is no variant of Memtis: give memtis-paper or memtis-kernel, and \
+             switches after a plus sign"
         ))
     })
 }
 
+/// Refuses a name, with the nearest that is known, or else with those that it begins.
 fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
-    let near = fabric::nearest(name, known);
-    Failure::usage(format!(
-        "no {kind} {name:?}{}; `dsmark tier list` names them",
+    let known: Vec<&str> = known.collect();
+    let near = fabric::nearest(name, known.iter().copied());
+    let begins = |word: &&&str| !name.is_empty() && word.starts_with(name);
+    let begun = known.iter().filter(begins);
+    let begun: Vec<&str> = begun.copied().collect();
+    let hint = if near.is_none() && !begun.is_empty() {
+        format!(" (there are {})", begun.join(", "))
+    } else {
         fabric::suggestion(near.as_deref())
+    };
+    Failure::usage(format!(
+        "no {kind} {name:?}{hint}; `dsmark tier list` names them"
     ))
 }
 
@@ -132,6 +148,13 @@ fn list(as_json: bool) -> Result<(), Failure> {
     lines.extend(POLICIES.iter().map(named));
     lines.push("workloads".into());
     lines.extend(WORKLOADS.iter().map(named));
+    lines.push("capacity tiers".into());
+    let machine = preset::machine();
+    lines.extend(CapacityTier::ALL.into_iter().map(|tier| {
+        let load_ns = machine.capacity(tier).load_ns.value;
+        format!("  {:<18} a load takes {load_ns} ns", tier.name())
+    }));
+    lines.push("parts of Memtis that may be left out: no-split, no-warm".into());
     lines.push("switches of Memtis, off: as the paper says, on: as its kernel does".into());
     for difference in DIFFERENCES {
         let arms = format!("{} => {}", difference.off, difference.on);

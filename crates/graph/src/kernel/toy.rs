@@ -14,7 +14,7 @@ use workload::Worker;
 
 use super::bfs::{self, NONE};
 use super::crew::Crew;
-use super::rank::{self, Arrays, Ask, Rank, SpmvVariant};
+use super::rank::{self, Arrays, Ask, Ordering, Rank, SpmvVariant};
 use super::split::Split;
 use super::{triangles, verify};
 use crate::csr::{Csr, Edge};
@@ -54,6 +54,8 @@ pub enum Kernel {
     Bfs(bfs::Variant),
     /// PageRank.
     PageRank(rank::Variant),
+    /// PageRank by `pull` over ordered rows.
+    OrderedPageRank,
     /// PageRank by products.
     Spmv(SpmvVariant),
     /// Triangle counting.
@@ -67,7 +69,8 @@ impl Kernel {
         let ranks = rank::Variant::ALL.map(Self::PageRank).to_vec();
         let products = SpmvVariant::ALL.map(Self::Spmv).to_vec();
         let counts = triangles::Variant::ALL.map(Self::Triangles).to_vec();
-        [searches, ranks, products, counts].concat()
+        let ordered = vec![Self::OrderedPageRank];
+        [searches, ranks, ordered, products, counts].concat()
     }
 
     /// `bfs-shared`.
@@ -79,6 +82,7 @@ impl Kernel {
             Self::PageRank(rank::Variant::Pull) => "pagerank-pull",
             Self::PageRank(rank::Variant::Push) => "pagerank-push",
             Self::PageRank(rank::Variant::Residual) => "pagerank-residual",
+            Self::OrderedPageRank => "pagerank-ordered",
             Self::Spmv(SpmvVariant::Rows) => "spmv-rows",
             Self::Spmv(SpmvVariant::Tiled) => "spmv-tiled",
             Self::Triangles(triangles::Variant::Static) => "triangles-static",
@@ -121,12 +125,19 @@ impl Toy {
         let (vertices, arcs) = (csr.vertices(), csr.arcs() as usize);
         let offsets = arena.slice("graph.offsets", vertices + 1);
         let targets = arena.slice("graph.targets", arcs);
-        let rank = |arena: &mut Arena, needs| Arrays::lay_out(arena, pod, vertices, needs);
+        let size = (vertices, arcs);
+        let rank = |arena: &mut Arena, needs| Arrays::lay_out(arena, pod, size, needs);
         let words = match kernel {
             Kernel::Bfs(variant) => {
                 Words::Bfs(bfs::Tree::lay_out(&mut arena, pod, vertices, variant))
             }
-            Kernel::PageRank(variant) => Words::Rank(rank(&mut arena, variant.needs())),
+            Kernel::PageRank(variant) => {
+                Words::Rank(rank(&mut arena, variant.needs(Ordering::AsGiven)))
+            }
+            Kernel::OrderedPageRank => Words::Rank(rank(
+                &mut arena,
+                rank::Variant::Pull.needs(Ordering::EachRun),
+            )),
             Kernel::Spmv(variant) => Words::Rank(rank(&mut arena, variant.needs())),
             Kernel::Triangles(variant) => Words::Triangles(triangles::Rows::lay_out(
                 &mut arena, pod, vertices, arcs, variant,
@@ -214,7 +225,13 @@ impl Toy {
             }
             (Kernel::PageRank(variant), Words::Rank(arrays)) => {
                 let crew = Crew::begin(worker, &arrays.crew)?;
-                rank::compute(Rank::new(crew, arrays, graph, split(), ASK), variant)?;
+                let rank = Rank::new(crew, arrays, graph, split(), ASK);
+                rank::compute(rank, variant, Ordering::AsGiven)?;
+            }
+            (Kernel::OrderedPageRank, Words::Rank(arrays)) => {
+                let crew = Crew::begin(worker, &arrays.crew)?;
+                let rank = Rank::new(crew, arrays, graph, split(), ASK);
+                rank::compute(rank, rank::Variant::Pull, Ordering::EachRun)?;
             }
             (Kernel::Spmv(variant), Words::Rank(arrays)) => {
                 let crew = Crew::begin(worker, &arrays.crew)?;
@@ -258,7 +275,9 @@ impl Toy {
                 let levels = verify::tree(&self.csr, 0, &parents);
                 levels.map(drop).map_err(|mismatch| mismatch.to_string())
             }
-            Kernel::PageRank(_) | Kernel::Spmv(_) => self.judge_scores(answer),
+            Kernel::PageRank(_) | Kernel::OrderedPageRank | Kernel::Spmv(_) => {
+                self.judge_scores(answer)
+            }
             Kernel::Triangles(_) => {
                 let expected = verify::triangles(self.csr.outgoing(), || ());
                 if answer == [expected] {

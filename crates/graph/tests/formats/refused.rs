@@ -24,7 +24,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// File, contents, line, reason. `MM` stands for the beginning of a Matrix Market file.
-const WRONG_LINES: [(&str, &str, &str, &str); 39] = [
+const WRONG_LINES: [(&str, &str, &str, &str); 41] = [
     ("a.el", "0 1\n1\n", "line 2", "the line ends"),
     ("a.el", "0 1\n\n1 2 3\n", "line 3", ".wel"),
     ("a.el", "0 1\n1 x\n", "line 2", "`x` is not a vertex"),

@@ -7,6 +7,7 @@ mod chart;
 pub(crate) mod curve;
 mod dots;
 pub(crate) mod finding;
+mod forest;
 mod hashtable;
 mod hosts;
 mod kernels;
@@ -19,6 +20,7 @@ pub(crate) mod ruler;
 mod scene;
 mod sharing;
 pub(crate) mod tier;
+pub(crate) mod tier_effects;
 pub(crate) mod visibility;
 
 use std::fs;
@@ -56,7 +58,7 @@ pub enum FigureError {
 /// A figure: its file's name, and how it is drawn from results that have rows for it.
 type Draw = fn(&Results) -> Option<Scene>;
 
-const FIGURES: [(&str, Draw); 15] = [
+const FIGURES: [(&str, Draw); 16] = [
     ("latency.svg", latency::draw),
     ("bandwidth.svg", bandwidth::draw),
     ("loaded_latency.svg", bandwidth::draw_loaded),
@@ -70,6 +72,7 @@ const FIGURES: [(&str, Draw); 15] = [
     ("hashtable.svg", hashtable::draw),
     ("kernels.svg", kernels::draw),
     ("tier.svg", tier::draw),
+    ("tier_effects.svg", tier_effects::draw),
     ("tier_truth.svg", tier::draw_truth),
     ("tier_skew.svg", tier::draw_skew),
 ];

@@ -10,6 +10,7 @@ use super::palette::{INK, MARKER, MUTED, Style, marker};
 use super::scene::{Scene, pitch};
 use super::setting;
 use crate::condition::{Condition, Place, capital, labels, meaning};
+use crate::phrase;
 use crate::text;
 
 pub(super) const WIDTH: i32 = 640;
@@ -18,6 +19,9 @@ pub(super) const GAP: i32 = 8;
 const TITLE: i32 = 20;
 pub(super) const BODY: i32 = 15;
 pub(super) const SMALL: i32 = 13;
+
+/// Caveats that a figure spells out: a run of many policies has one for each.
+const MOST_CAVEATS: usize = 4;
 
 /// The figure and how far down it is filled.
 pub(super) struct Page {
@@ -108,8 +112,18 @@ impl Page {
         for problem in &results.problems {
             self.paragraph(SMALL, MUTED, &format!("Problem: {problem}"));
         }
-        let caveats = results.rows.iter().filter_map(|row| row.caveat.as_deref());
-        self.notes(caveats.map(|caveat| format!("Caveat: {caveat}")));
+        let caveats = phrase::caveats(results.rows.iter());
+        for caveat in caveats.iter().take(MOST_CAVEATS) {
+            self.paragraph(SMALL, MUTED, &format!("Caveat: {caveat}"));
+        }
+        if caveats.len() > MOST_CAVEATS {
+            let more = caveats.len() - MOST_CAVEATS;
+            let said = format!(
+                "And {} more: report.html has all.",
+                phrase::counted(more as u64, "caveat")
+            );
+            self.paragraph(SMALL, MUTED, &said);
+        }
         if let Some(manifest) = &results.manifest {
             self.paragraph(SMALL, MUTED, &format!("Made by: {}", manifest.command));
         }

@@ -22,6 +22,16 @@ pub(super) struct Style {
     form: Form,
 }
 
+impl Style {
+    /// The same marker in its pale colour.
+    pub(super) fn paled(self) -> Self {
+        Self {
+            color: self.pale,
+            ..self
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Dot,

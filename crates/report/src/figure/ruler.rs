@@ -42,6 +42,30 @@ impl Ruler {
         }
     }
 
+    /// From a round number below 0 to one above: for differences. At most five ticks.
+    pub(super) fn signed(values: &[f64]) -> Self {
+        let least = values.iter().copied().fold(0.0, f64::min);
+        let greatest = values.iter().copied().fold(0.0, f64::max);
+        // Half as many ticks as on an axis of full width.
+        let step = round_step(2.0 * (greatest - least));
+        let (first, last) = (
+            (least / step).floor() as i32,
+            (greatest / step).ceil() as i32,
+        );
+        let last = last.max(first + 1);
+        let tick = |index: i32| {
+            let value = f64::from(index) * step;
+            let sign = if index > 0 { "+" } else { "" };
+            (value, format!("{sign}{}", trim(&digits(value))))
+        };
+        Self {
+            low: f64::from(first) * step,
+            high: f64::from(last) * step,
+            logarithmic: false,
+            ticks: (first..=last).map(tick).collect(),
+        }
+    }
+
     /// From 0 to 100 %: a share has no room beyond the whole.
     pub(super) fn share() -> Self {
         let tick = |fifth: i32| {
@@ -172,6 +196,28 @@ mod tests {
             assert!(last.0 >= values[1] * 0.999_999, "{ruler:?}");
             assert_eq!(ruler.place(last.0, 300, 20), 20);
             assert_eq!(ruler.place(first.0, 300, 20), 300);
+        }
+    }
+
+    #[test]
+    fn differences_have_0_on_their_axis() {
+        for values in [
+            vec![-4.8, 2.9],
+            vec![0.02, 11.3],
+            vec![-71.4, -0.1],
+            vec![0.0, 0.0],
+            vec![-3e-4, 2e-4],
+            Vec::new(),
+        ] {
+            let ruler = Ruler::signed(&values);
+            assert!(values.iter().all(|value| ruler.holds(*value)), "{ruler:?}");
+            assert!((2..=6).contains(&ruler.ticks.len()), "{ruler:?}");
+            assert!(
+                ruler
+                    .ticks
+                    .iter()
+                    .any(|(value, text)| *value == 0.0 && text == "0")
+            );
         }
     }
 

@@ -271,9 +271,9 @@ fn histogram(page: &mut Page, told: &[Told<'_>]) {
     chart(
         page,
         lines,
-        "Base pages by bin, at the end",
-        "pages",
-        "bin of the decayed count",
+        "Base pages by how hot they were found, at the end",
+        "pages of the model",
+        "bin: pages with 2^b - 1 samples or more, halved at each cooling, are in bin b or above",
     );
 }
 

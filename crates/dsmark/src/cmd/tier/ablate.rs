@@ -4,30 +4,19 @@
 
 use std::fmt::Write as _;
 
-use record::Summary;
-use serde_json::{Value, json};
+use serde_json::json;
 use tiering::experiment::{Experiment, Variant};
 use tiering::policy::memtis::DIFFERENCES;
 use tiering::run::Outcome;
 
+use super::paired::{Effect, FIGURES, Figure, difference, effects, footnote, record};
 use super::rows::{Metric, history};
 use super::session::{Session, Shown};
 use crate::cli::Tiered;
 use crate::failure::Failure;
 use crate::out::print;
 
-/// The figures whose differences are told, with a unit for people.
-type Figure = (&'static str, &'static str, f64, fn(&Outcome) -> f64);
-const FIGURES: [Figure; 4] = [
-    ("time", "%", 100.0, |outcome| outcome.seconds),
-    ("fast_hit_ratio", "points", 100.0, |outcome| {
-        outcome.tally.fast_hit_ratio()
-    }),
-    ("rss", "GB", 1e-9, |outcome| outcome.resident_bytes),
-    ("migrated", "GB", 1e-9, |outcome| outcome.migrated_bytes),
-];
-
-/// Rows of a base and of variants of it, and a line of effects for each.
+/// Rows of a base, which is the first, and of others, and a line of effects for each.
 pub(super) fn compare(
     session: &mut Session,
     experiment: &Experiment,
@@ -40,6 +29,7 @@ pub(super) fn compare(
         return Ok(String::new());
     };
     session.note(reference);
+    let base = &names[0];
     let mut before: Vec<Outcome> = Vec::new();
     let mut table = String::new();
     session.run(
@@ -54,10 +44,15 @@ pub(super) fn compare(
             if before.is_empty() {
                 before = outcomes.to_vec();
             }
-            let effects = effects(&before, outcomes)?;
+            let pairs = before.iter().zip(outcomes);
+            let differences: Vec<_> = pairs.map(|(one, other)| difference(one, other)).collect();
+            let effects = effects(&differences)?;
             // Nothing keeps a string from growing.
             let _ = writeln!(table, "{name:<42} {}", text(&effects));
-            Ok(metrics(&before, outcomes, &effects))
+            let mut metrics = metrics(&before, outcomes);
+            let told = record(&effects, |figure| figure.unit);
+            metrics[RELATIVE_TIME].answer = Some(json!({"against": base, "effects": told}));
+            Ok(metrics)
         },
     )?;
     Ok(table)
@@ -65,73 +60,62 @@ pub(super) fn compare(
 
 pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     let experiment = super::experiment(tiered)?;
-    let base = super::memtis(from)?;
-    let other = if base == Variant::parse("memtis-paper")? {
-        "memtis-kernel"
-    } else {
-        "memtis-paper"
-    };
-    let mut names = vec![from.to_owned(), other.to_owned()];
-    names.extend(["no-split", "no-warm"].map(|part| format!("{from}+{part}")));
-    names.extend(DIFFERENCES.iter().map(|one| format!("{from}+{}", one.name)));
-    let trials = names.len() * tiered.trials.seeds as usize + 1;
+    let names = arms(from, super::memtis(from)?)?;
+    let seeds = tiered.trials.seeds as usize;
+    let trials = names.len() * seeds + 1;
     let mut session = Session::open(Shown::of(&tiered.trials, false), names.len(), trials)?;
     let table = compare(&mut session, &experiment, &names, tiered.trials.seeds)?;
-    if !tiered.trials.json {
-        print(&table)?;
+    if !tiered.trials.json && !table.is_empty() {
+        let effects = (table.lines().count() - 1) * FIGURES.len();
+        print(&format!("{table}{}\n", footnote(seeds, effects)))?;
     }
     session.close()
 }
 
-/// A median difference with its interval.
-struct Effect {
-    figure: &'static str,
-    unit: &'static str,
-    median: f64,
-    interval: Option<[f64; 2]>,
-}
-
-fn effects(before: &[Outcome], after: &[Outcome]) -> Result<Vec<Effect>, Failure> {
-    let effect = |&(figure, unit, factor, of): &Figure| {
-        let pairs = before.iter().zip(after);
-        let differences = pairs.map(|(before, after)| {
-            let (before, after) = (of(before), of(after));
-            let scale = if unit == "%" { before } else { 1.0 };
-            factor * (after - before) / scale
-        });
-        let (median, interval) = signed(&differences.collect::<Vec<f64>>())?;
-        Ok(Effect {
-            figure,
-            unit,
-            median,
-            interval,
-        })
+/// The base, the other personality, and the base with each of its parts turned: what the base's name
+/// has already is taken out of it.
+fn arms(from: &str, base: Variant) -> Result<Vec<String>, Failure> {
+    let paper = base == Variant::parse("memtis-paper")?;
+    let other = if paper {
+        "memtis-kernel"
+    } else {
+        "memtis-paper"
     };
-    FIGURES.iter().map(effect).collect()
+    let parts = DIFFERENCES.iter().map(|difference| difference.name);
+    let turned = ["no-split", "no-warm"].into_iter().chain(parts);
+    let turned = turned.map(|part| match taken_out(from, part) {
+        Some(rest) => rest,
+        None => format!("{from}+{part}"),
+    });
+    let mut names = vec![from.to_owned()];
+    for name in std::iter::once(other.to_owned()).chain(turned) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
-/// The median and its interval of samples that may be negative: order statistics do not mind a
-/// shift, and a record's summary takes no negative sample.
-fn signed(samples: &[f64]) -> Result<(f64, Option<[f64; 2]>), Failure> {
-    let least = samples.iter().copied().fold(0.0, f64::min);
-    let shifted: Vec<f64> = samples.iter().map(|sample| sample - least).collect();
-    let summary = Summary::of(&shifted).map_err(Failure::after)?;
-    let interval = summary.ci95.map(|ends| ends.map(|end| end + least));
-    Ok((summary.p50 + least, interval))
+/// A variant's name without one of its parts; none if it has no such part.
+fn taken_out(name: &str, part: &str) -> Option<String> {
+    let words: Vec<&str> = name.split('+').collect();
+    let at = words.iter().position(|word| *word == part)?;
+    Some([&words[..at], &words[at + 1..]].concat().join("+"))
 }
 
+/// Effects as text, each behind its figure's name.
 fn text(effects: &[Effect]) -> String {
-    let one = |effect: &Effect| {
-        let interval = effect.interval.map_or(String::new(), |[low, high]| {
-            format!(" [{low:+.2}, {high:+.2}]")
-        });
-        let (figure, median, unit) = (effect.figure, effect.median, effect.unit);
-        format!("{figure} {median:+.2}{interval} {unit}")
+    let one = |(figure, effect): (&Figure, &Effect)| {
+        format!("{} {}", figure.name, effect.text(figure.unit))
     };
-    effects.iter().map(one).collect::<Vec<_>>().join("  ")
+    let figures = FIGURES.iter().zip(effects);
+    figures.map(one).collect::<Vec<_>>().join("  ")
 }
 
-fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<Metric> {
+/// Where [`metrics`] has the time against the base's: effects stand beside it.
+const RELATIVE_TIME: usize = 1;
+
+fn metrics(before: &[Outcome], outcomes: &[Outcome]) -> Vec<Metric> {
     let each = |figure: fn(&Outcome) -> f64| Ok(outcomes.iter().map(figure).collect());
     let relative = |figure: fn(&Outcome) -> f64| {
         let ratios = before.iter().zip(outcomes).map(|(before, after)| {
@@ -141,13 +125,6 @@ fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<
         });
         ratios.collect::<Result<Vec<f64>, _>>()
     };
-    let against: Vec<Value> = effects
-        .iter()
-        .map(|effect| {
-            json!({"figure": effect.figure, "unit": effect.unit, "median": effect.median,
-                "ci95": effect.interval})
-        })
-        .collect();
     let metric = Metric::of;
     let mut metrics = vec![
         metric("time_ns", "ns", each(|outcome| outcome.seconds * 1e9)),
@@ -171,7 +148,6 @@ fn metrics(before: &[Outcome], outcomes: &[Outcome], effects: &[Effect]) -> Vec<
         metric("estimated_ehr", "share", last_ehr(outcomes)),
     ];
     metrics[0].answer = outcomes.first().map(history);
-    metrics[1].answer = Some(json!({"effects": against}));
     metrics
 }
 
@@ -182,4 +158,39 @@ fn last_ehr(outcomes: &[Outcome]) -> Result<Vec<f64>, &'static str> {
     estimates
         .map(|it| it.ok_or("no cooling, so no estimate"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arms_of(from: &str) -> Vec<String> {
+        let base = Variant::parse(from).expect("a variant");
+        arms(from, base).expect("names")
+    }
+
+    #[test]
+    fn each_part_is_turned_once_from_any_base() {
+        let paper = arms_of("memtis-paper");
+        assert_eq!(paper.len(), 1 + 1 + 2 + DIFFERENCES.len());
+        assert_eq!(
+            paper[..3],
+            ["memtis-paper", "memtis-kernel", "memtis-paper+no-split"]
+        );
+        let without = arms_of("memtis-paper+no-split");
+        let shown = [
+            "memtis-paper+no-split",
+            "memtis-paper",
+            "memtis-paper+no-split+no-warm",
+        ];
+        // Splitting turned back on is the other personality already.
+        assert_eq!(without[..3], shown);
+        assert_eq!(without.len(), paper.len() - 1);
+        let many = arms_of("memtis-kernel+raise-only+no-warm");
+        assert!(many.contains(&"memtis-kernel+no-warm".to_owned()));
+        assert!(many.contains(&"memtis-kernel+raise-only".to_owned()));
+        for name in many {
+            Variant::parse(&name).expect("a variant");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::ablate::compare;
 use super::experiment_on;
+use super::paired::{FIGURES, footnote};
 use super::session::{Session, Shown};
 use crate::cli::Tiering;
 use crate::failure::Failure;
@@ -38,6 +39,10 @@ pub(super) fn claims(typed: &Tiering) -> Result<(), Failure> {
             let (workload, ratio) = (&experiment.workload, experiment.ratio);
             print(&format!("{workload} {ratio}\n{table}"))?;
         }
+    }
+    if !typed.json && !session.is_interrupted() {
+        let effects = experiments.len() * (VARIANTS.len() - 1) * FIGURES.len();
+        print(&format!("{}\n", footnote(typed.seeds as usize, effects)))?;
     }
     session.close()
 }

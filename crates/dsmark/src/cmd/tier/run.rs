@@ -16,8 +16,13 @@ struct Ends {
 
 pub(super) fn run(policies: &[String], oracle: bool, tiered: &Tiered) -> Result<(), Failure> {
     let experiment = super::experiment(tiered)?;
-    for policy in policies {
+    for (index, policy) in policies.iter().enumerate() {
         super::known(policy)?;
+        if policies[..index].contains(policy) {
+            return Err(Failure::usage(format!(
+                "--policy names {policy} twice, and the same seeds give the same trials: name it once"
+            )));
+        }
     }
     let seeds = tiered.trials.seeds as usize;
     let trials = seeds * (policies.len() + 1);

@@ -2,16 +2,17 @@
 //! made 25 % smaller and 25 % larger, the others untouched, as `dsmark verify` does with those of a
 //! pod.
 //!
-//! Both policies run under the changed constant, with the same seeds as under that which ships.
+//! Both policies run under the changed constant, with the same seeds as under that which ships: what
+//! it changes of their difference is paired by seed.
 
 use std::fmt::Write as _;
 
-use record::Summary;
 use serde_json::{Map, Value, json};
 use tiering::experiment::{Experiment, Reference, Variant};
-use tiering::preset::Constants;
+use tiering::preset::{CapacityTier, Constants};
 use tiering::run::Outcome;
 
+use super::paired::{Difference, Effect, FIGURES, Figure, difference, effects, footnote, record};
 use super::rows::{Metric, params};
 use super::session::{Session, Shown};
 use crate::cli::Tiered;
@@ -35,8 +36,14 @@ pub(super) fn sensitivity(
 ) -> Result<(), Failure> {
     let experiment = super::experiment(tiered)?;
     let pair = [super::memtis(from)?, super::memtis(policy)?];
+    if pair[0] == pair[1] {
+        return Err(Failure::usage(format!(
+            "--policy {policy} is --from {from}, and no constant makes a difference to a difference \
+             of nothing: give another --policy or --from"
+        )));
+    }
     let shipped = Constants::shipped();
-    let constants = chosen(wanted, &shipped.names(experiment.capacity_tier))?;
+    let constants = chosen(wanted, &shipped, experiment.capacity_tier)?;
     let arms = arms(&constants);
     let seeds = tiered.trials.seeds as usize;
     let mut session = Session::open(
@@ -55,33 +62,69 @@ pub(super) fn sensitivity(
         &arms,
         seeds,
         |arm, seed| Ok(both(&experiment, pair, arm, seed as u64 + 1, reference)),
-        |arm, outcomes| told.metrics(arm, outcomes),
+        |arm, outcomes| told.arm(arm, outcomes),
         |arm| Ok(named(params(&experiment, policy)?, from, arm)),
     )?;
     if !tiered.trials.json {
-        print(&told.text())?;
+        print(&told.text(policy, from, seeds))?;
     }
     session.close()
 }
 
 /// The constants that are meant: each by its key, or by its section and key.
-fn chosen(wanted: &[String], names: &[String]) -> Result<Vec<String>, Failure> {
+fn chosen(
+    wanted: &[String],
+    shipped: &Constants,
+    tier: CapacityTier,
+) -> Result<Vec<String>, Failure> {
+    let names = shipped.names(tier);
     if wanted.is_empty() {
-        return Ok(names.to_vec());
+        return Ok(names);
     }
     let mut chosen: Vec<String> = Vec::new();
     for word in wanted {
-        let already = chosen.clone();
-        let key =
-            |name: &&String| *name == word || name.split_once('.').is_some_and(|n| n.1 == word);
-        let found: Vec<String> = names.iter().filter(key).cloned().collect();
+        let meant = |name: &&String| *name == word || key_of(name) == word;
+        let found: Vec<&String> = names.iter().filter(meant).collect();
         if found.is_empty() {
-            let keys = names.iter().flat_map(|name| [name.as_str(), key_of(name)]);
-            return Err(super::unknown("constant", word, keys));
+            return Err(refused(word, shipped, tier, &names));
         }
-        chosen.extend(found.into_iter().filter(|name| !already.contains(name)));
+        for name in found {
+            if !chosen.contains(name) {
+                chosen.push(name.clone());
+            }
+        }
     }
     Ok(chosen)
+}
+
+/// Why a constant is not changed.
+fn refused(word: &str, shipped: &Constants, tier: CapacityTier, names: &[String]) -> Failure {
+    if ["threads", "cpu.threads"].contains(&word) {
+        return Failure::usage(format!(
+            "--constant {word}: how many threads there are is the workload's, and with more or fewer \
+             it would be another: leave it out"
+        ));
+    }
+    let of_another = CapacityTier::ALL
+        .into_iter()
+        .find(|other| *other != tier && shipped.names(*other).iter().any(|name| name == word));
+    if let Some(other) = of_another {
+        let (ours, other) = (tier.name(), other.name());
+        return Failure::usage(format!(
+            "--constant {word}: that is of capacity tier {other}, and this one is {ours}: did you \
+             mean `{ours}.{}`? Or add --capacity-tier {other}",
+            key_of(word)
+        ));
+    }
+    // The right key behind a wrong section is nearer than any other of that section.
+    let of_key = names.iter().filter(|name| key_of(name) == key_of(word));
+    if let [only] = of_key.collect::<Vec<_>>()[..] {
+        return Failure::usage(format!(
+            "no constant {word:?} (did you mean `{only}`?); `dsmark tier list` names them"
+        ));
+    }
+    let keys = names.iter().flat_map(|name| [name.as_str(), key_of(name)]);
+    super::unknown("constant", word, keys)
 }
 
 fn key_of(name: &str) -> &str {
@@ -124,9 +167,9 @@ fn named(mut params: Map<String, Value>, from: &str, arm: &str) -> Map<String, V
     params
 }
 
-/// The figures that are told, each of the policies' two outcomes: name, unit, heading.
-type Figure = (&'static str, &'static str, fn(&[Outcome; 2]) -> f64);
-const FIGURES: [Figure; 3] = [
+/// Figures of both policies' outcomes that are rows: name, unit.
+type Compared = (&'static str, &'static str, fn(&[Outcome; 2]) -> f64);
+const COMPARED: [Compared; 3] = [
     ("relative_time", "x", |[from, to]| to.seconds / from.seconds),
     ("relative_migration", "x", |[from, to]| {
         to.migrated_bytes / from.migrated_bytes
@@ -134,77 +177,113 @@ const FIGURES: [Figure; 3] = [
     ("rss_bytes", "B", |[_, to]| to.resident_bytes),
 ];
 
-/// Medians of each arm, in the order in which they came.
+fn metrics(outcomes: &[[Outcome; 2]]) -> Vec<Metric> {
+    let metric = |(name, unit, figure): Compared| {
+        let figures: Vec<f64> = outcomes.iter().map(figure).collect();
+        let finite = figures.iter().all(|figure| figure.is_finite());
+        let samples = finite.then_some(figures).ok_or("nothing to compare with");
+        Metric::of(name, unit, samples)
+    };
+    COMPARED.map(metric).into()
+}
+
+/// What one arm has for each figure.
+struct Arm {
+    name: String,
+    /// The difference between the policies.
+    difference: Vec<Effect>,
+    /// What the constant changed of it.
+    change: Vec<Effect>,
+}
+
+/// Arms in the order in which they came, the constants that ship first.
 #[derive(Default)]
-struct Told(Vec<(String, [Option<f64>; FIGURES.len()])>);
+struct Told {
+    shipped: Vec<Difference>,
+    arms: Vec<Arm>,
+}
 
 impl Told {
-    fn metrics(&mut self, arm: &str, outcomes: &[[Outcome; 2]]) -> Result<Vec<Metric>, Failure> {
-        let mut medians = [None; FIGURES.len()];
-        let mut metrics = Vec::new();
-        for ((name, unit, figure), median) in FIGURES.into_iter().zip(&mut medians) {
-            let figures: Vec<f64> = outcomes.iter().map(figure).collect();
-            let finite = figures.iter().all(|figure| figure.is_finite());
-            if finite {
-                *median = Some(Summary::of(&figures).map_err(Failure::after)?.p50);
-            }
-            let samples = if finite {
-                Ok(figures)
-            } else {
-                Err("nothing to compare with")
-            };
-            metrics.push(Metric::of(name, unit, samples));
+    /// Notes an arm; its rows say what it is told apart from the constants that ship by.
+    fn arm(&mut self, name: &str, outcomes: &[[Outcome; 2]]) -> Result<Vec<Metric>, Failure> {
+        let pairs = outcomes.iter();
+        let differences: Vec<Difference> = pairs.map(|[from, to]| difference(from, to)).collect();
+        if self.arms.is_empty() {
+            self.shipped.clone_from(&differences);
         }
-        self.0.push((arm.to_owned(), medians));
+        let seeds = differences.iter().zip(&self.shipped);
+        let changes: Vec<Difference> = seeds
+            .map(|(with, without)| std::array::from_fn(|figure| with[figure] - without[figure]))
+            .collect();
+        let arm = Arm {
+            name: name.to_owned(),
+            difference: effects(&differences)?,
+            change: effects(&changes)?,
+        };
+        let mut metrics = metrics(outcomes);
+        metrics[0].answer = Some(json!({
+            "against": SHIPPED,
+            "effects": record(&arm.change, |figure| figure.change_unit),
+            "differences": record(&arm.difference, |figure| figure.unit),
+        }));
+        self.arms.push(arm);
         Ok(metrics)
     }
 
-    /// Percent that a figure changed by, against the constants that ship.
-    fn change(&self, arm: usize, figure: usize) -> Option<f64> {
-        let before = self.0.first()?.1[figure]?;
-        Some(100.0 * (self.0[arm].1[figure]? / before - 1.0))
-    }
-
-    /// A line a constant, that first which does most to the first figure.
-    fn text(&self) -> String {
-        let mut text = String::new();
-        let Some((_, shipped)) = self.0.first() else {
-            return text;
+    /// A paragraph a figure: what changes it, the strongest first.
+    fn text(&self, policy: &str, from: &str, seeds: usize) -> String {
+        let Some((shipped, changed)) = self.arms.split_first() else {
+            return String::new();
         };
-        for ((name, unit, _), median) in FIGURES.iter().zip(shipped) {
-            if let Some(median) = median {
-                // Nothing keeps a string from growing.
-                let _ = writeln!(text, "{name} {median:.4} {unit} {SHIPPED}");
+        let mut text = String::new();
+        for (figure, Figure { name, unit, .. }) in FIGURES.iter().enumerate() {
+            let as_it_ships = shipped.difference[figure].text(unit);
+            // Nothing keeps a string from growing.
+            let _ = writeln!(
+                text,
+                "{name} of {policy} against {from}, {SHIPPED}: {as_it_ships}"
+            );
+            let mut telling: Vec<&Arm> = changed.iter().filter(|arm| arm.tells(figure)).collect();
+            let strength = |arm: &Arm| arm.change[figure].median.abs();
+            telling.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+            for arm in &telling {
+                let _ = writeln!(text, "  {}", arm.line(figure, shipped));
             }
+            let same = changed.iter().filter(|arm| arm.change[figure].unchanged);
+            let _ = writeln!(
+                text,
+                "  no difference under {} of {} changes, {} of them the same to the last bit",
+                changed.len() - telling.len(),
+                changed.len(),
+                same.count()
+            );
         }
-        let whole = 1..self.0.len().saturating_sub(1);
-        let mut lines: Vec<(f64, String)> = whole
-            .step_by(STEPS.len())
-            .filter_map(|less| self.line(less))
-            .collect();
-        lines.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for (_, line) in lines {
-            let _ = writeln!(text, "{line}");
-        }
+        let _ = writeln!(text, "{}", footnote(seeds, changed.len() * FIGURES.len()));
         text
     }
+}
 
-    /// The line of the constant that an arm and the next change, and what it does to the first
-    /// figure at most.
-    fn line(&self, less: usize) -> Option<(f64, String)> {
-        let (constant, _) = parts(&self.0[less].0)?;
-        let mut line = format!("{constant:<36}");
-        let mut strength = 0.0_f64;
-        for (figure, (name, ..)) in FIGURES.iter().enumerate() {
-            let changes = [less, less + 1].map(|arm| self.change(arm, figure));
-            if figure == 0 {
-                let each = changes.into_iter().flatten().map(f64::abs);
-                strength = each.fold(strength, f64::max);
-            }
-            let [minus, plus] = changes
-                .map(|change| change.map_or("-".to_owned(), |change| format!("{change:+.2} %")));
-            let _ = write!(line, "  {name} -25 %: {minus} +25 %: {plus}");
-        }
-        Some((strength, line))
+impl Arm {
+    /// Whether it changes a figure, as far as is known.
+    fn tells(&self, figure: usize) -> bool {
+        let change = &self.change[figure];
+        change.differs().unwrap_or(!change.unchanged)
+    }
+
+    /// What the constant makes of a figure.
+    fn line(&self, figure: usize, shipped: &Self) -> String {
+        let (constant, factor) = parts(&self.name).unwrap_or((SHIPPED, 1.0));
+        let difference = &self.difference[figure];
+        let turned = difference.differs() == Some(true)
+            && shipped.difference[figure].differs() == Some(true)
+            && difference.median * shipped.difference[figure].median < 0.0;
+        format!(
+            "{constant:<32} {:+.0} %: {:+.2} {}, changed by {}{}",
+            100.0 * (factor - 1.0),
+            difference.median,
+            FIGURES[figure].unit,
+            self.change[figure].text(FIGURES[figure].change_unit),
+            if turned { "; its sign turns" } else { "" }
+        )
     }
 }

@@ -20,7 +20,7 @@ use crate::cli::Tiering;
 use crate::failure::Failure;
 use crate::job::{Kept, interrupts, recorder};
 use crate::out::print;
-use crate::parallel::in_order;
+use crate::parallel::{Heard, in_order};
 
 /// Where results go and who is told.
 #[derive(Clone, Debug)]
@@ -84,10 +84,18 @@ impl Session {
     ) -> Result<Vec<T>, Failure> {
         let (progress, mut references) = (&mut self.progress, Vec::new());
         let task = |index: usize| reference(index as u64 + 1);
-        in_order(seeds as usize, &self.interrupted, task, |index, result| {
-            progress.trial_done(&format!("{title}, bounds of seed {}", index + 1));
-            references.push(result);
-        });
+        in_order(
+            seeds as usize,
+            &self.interrupted,
+            task,
+            |heard| match heard {
+                Heard::Done(index, result) => {
+                    progress.trial_done(&format!("{title}, bounds of seed {}", index + 1));
+                    references.push(result);
+                }
+                Heard::Interrupted(running) => acknowledge(progress, running),
+            },
+        );
         let references: Result<Vec<T>, ExperimentError> = references.into_iter().collect();
         Ok(references?)
     }
@@ -100,6 +108,11 @@ impl Session {
         if let Some(caveat) = &self.caveat {
             self.progress.say(&format!("note: {caveat}"));
         }
+    }
+
+    /// Whether a signal came: less was run than was asked for.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Relaxed)
     }
 
     /// Runs every policy with every seed. `metrics` makes rows of a policy's outcomes, in the order
@@ -126,14 +139,21 @@ impl Session {
         mut metrics: impl FnMut(&str, &[T]) -> Result<Vec<Metric>, Failure>,
         params: impl Fn(&str) -> Result<Map<String, Value>, Failure>,
     ) -> Result<(), Failure> {
-        if self.interrupted.load(Relaxed) {
+        if self.is_interrupted() {
             return Ok(());
         }
         let interrupted = Arc::clone(&self.interrupted);
         let mut outcomes: Vec<T> = Vec::new();
         let mut failure = None;
         let of = |index: usize| (&names[index / seeds], index % seeds);
-        let mut keep = |index: usize, outcome: Result<T, ExperimentError>| {
+        let mut keep = |heard: Heard<Result<T, ExperimentError>>| {
+            let (index, outcome) = match heard {
+                Heard::Done(index, outcome) => (index, outcome),
+                Heard::Interrupted(running) => {
+                    acknowledge(&self.progress, running);
+                    return Ok(());
+                }
+            };
             let (name, seed) = of(index);
             let title = format!("{} {}, {name}", experiment.workload, experiment.ratio);
             self.progress
@@ -152,10 +172,7 @@ impl Session {
                 let (name, seed) = of(index);
                 task(name, seed)
             },
-            |index, outcome| {
-                let result = keep(index, outcome);
-                failure = failure.take().or(result.err());
-            },
+            |heard| failure = failure.take().or(keep(heard).err()),
         );
         if let Some(failure) = failure {
             return Err(failure);
@@ -207,6 +224,18 @@ impl Session {
         // What befell the run is told first: why nothing can be shown usually follows from it.
         kept.verdict().and(shown)
     }
+}
+
+/// Says that a signal was understood: trials may run for minutes yet.
+fn acknowledge(progress: &Progress, running: usize) {
+    let kept = match running {
+        0 => "what was simulated is kept".to_owned(),
+        1 => "the trial under way is finished and kept; a second signal ends at once".to_owned(),
+        many => format!(
+            "the {many} trials under way are finished and kept; a second signal ends at once"
+        ),
+    };
+    progress.say(&format!("interrupted: {kept}"));
 }
 
 /// What of a policy's rows more seeds would have to say. It names the policy, for a figure and a

@@ -9,7 +9,7 @@ use sim::pod::PodFile;
 
 use super::{Finding, simulated};
 use crate::on_sim::{Short, again};
-use crate::parallel::in_order;
+use crate::parallel::{Heard, in_order};
 
 const STEP: f64 = 0.25;
 
@@ -74,8 +74,10 @@ pub(crate) fn sweep(findings: &mut [Finding<'_>]) {
         let sensitivity = scaled_both_ways(&finding.evaluation, &file, component, baseline);
         Some((*index, sensitivity))
     };
-    in_order(tasks.len(), &AtomicBool::new(false), task, |_, result| {
-        found.extend(result);
+    in_order(tasks.len(), &AtomicBool::new(false), task, |heard| {
+        if let Heard::Done(_, result) = heard {
+            found.extend(result);
+        }
     });
     for (index, sensitivity) in found {
         if sensitivity.strength() >= LEAST_PERCENT {
