@@ -116,8 +116,8 @@ fn refuse_crowds(pod: Pod) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{hosts} hosts of {lanes} lanes are {} stacks, and a process has room for {MOST_LANES}; use \
-         --lanes {} or fewer, or fewer hosts",
+        "{hosts} hosts of {lanes} lanes are {} stacks, and a process has room for {MOST_LANES}; \
+         use --lanes {} or fewer, or fewer hosts",
         hosts * lanes,
         MOST_LANES / hosts
     )))

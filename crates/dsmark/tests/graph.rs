@@ -94,7 +94,7 @@ fn what_is_not_a_graph_is_named_with_the_nearest_that_is() {
         &["did you mean `.graph`?"],
     );
     refused(&["generate", "korn", "--scale", "8"], &["'kron'"]);
-    refused(&["info", "roads.el", "--threads", "0"], &["at least 1"]);
+    refused(&["info", "roads.el", "--threads", "0"], &["use 1 to 1024"]);
     let only_text = ["roads.el", "bad.el", "tmp"];
     assert!(
         names(&bench.path(""))

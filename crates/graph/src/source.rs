@@ -82,9 +82,9 @@ impl GraphSource {
         })
     }
 
-    /// For a workload's `check`: that the graph can be had, here and now, and is not empty; how much
-    /// room it takes. A generated one's scale,
-    /// an `.sg`'s header; other files are read, and kept for who loads them next.
+    /// For a workload's `check`: that the graph can be had, here and now, and is not empty; how
+    /// much room it takes. A generated one's scale, an `.sg`'s header; other files are read, and
+    /// kept for who loads them next.
     ///
     /// # Errors
     /// As for [`load`](Self::load), as the sentence that `check` returns.

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports; of
-//! another parameter that takes one of some words, for each word that goes with the other parameters.
+//! another parameter that takes one of some words, for each word that goes with the other
+//! parameters.
 //! `on = ["sim", "native"]` runs a plan on both substrates; a trial that has an `on` of its own is
 //! meant for those alone, and left out where the command asks for another. `pod` names the
 //! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on

@@ -260,8 +260,8 @@ fn ways(panel: &Panel<'_>, place: usize, pod: &str) -> Option<String> {
     })
 }
 
-/// What changes made, if some were; a policy's time on a workload, what the fast tier serves, and how
-/// far that is from the bounds.
+/// What changes made, if some were; a policy's time on a workload, what the fast tier serves, and
+/// how far that is from the bounds.
 fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
     let all = places(conditions);
     let said = conditions.iter().filter_map(|one| {

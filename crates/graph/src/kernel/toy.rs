@@ -2,9 +2,9 @@
 //!
 //! Each host owns four vertices. They are numbered from 0 and from 64, as hosts' vertices start in
 //! any graph, so that no line has two writers; nothing goes over the numbers in between. (Triangles
-//! have no such split: there the numbers are 0 to 7.) Host 0 writes where rows begin and host 1 what
-//! stands in them, as hosts that build a graph write parts of both; they freeze it, run the kernel,
-//! and both read the answer.
+//! have no such split: there the numbers are 0 to 7.) Host 0 writes where rows begin and host 1
+//! what stands in them, as hosts that build a graph write parts of both; they freeze it, run the
+//! kernel, and both read the answer.
 
 use std::ops::Range;
 

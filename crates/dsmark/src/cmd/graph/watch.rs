@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Time from a signal until work that has not looked up is given up: it hangs in the system, as in
-/// opening a pipe that nobody writes. It loses nothing: a file that is being written has no name yet.
+/// opening a pipe that nobody writes. It loses nothing: a file that is written has no name yet.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Does `work` on a thread of its own, tells standard error how far it is, and lets it end early on
