@@ -259,8 +259,8 @@ fn ways(panel: &Panel<'_>, place: usize, pod: &str) -> Option<String> {
     })
 }
 
-/// What changes made, if some were; a policy's time on a workload, what the fast tier serves, and how
-/// far that is from the bounds.
+/// What changes made, if some were; a policy's time on a workload, what the fast tier serves, and
+/// how far that is from the bounds.
 fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
     let said = conditions.iter().filter_map(|one| {
         let param = |name| one.param(name).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What changing one thing at a time does, paired by seed: each switch of a policy, or each constant
-//! of the model, from the differences that stand beside the time against the base's.
+//! What changing one thing at a time does, paired by seed: each switch of a policy, or each
+//! constant of the model, from the differences that stand beside the time against the base's.
 
 use record::Results;
 use serde_json::Value;
