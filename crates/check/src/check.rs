@@ -77,6 +77,8 @@ pub struct Checker<'s> {
     pub(crate) name: String,
     pub(crate) bounds: Bounds,
     pub(crate) rounds: u32,
+    /// Runs of a twin that no search has decided, and where they start from.
+    pub(crate) twin_runs: (u64, u64),
 }
 
 impl<'s> Checker<'s> {
@@ -110,6 +112,7 @@ impl<'s> Checker<'s> {
             name: subject.name(),
             bounds: subject.bounds(),
             rounds: subject.rounds(),
+            twin_runs: (0, 0),
         }
     }
 
@@ -133,6 +136,12 @@ impl<'s> Checker<'s> {
     /// then they leave, and say so. How far they come is then the machine's matter.
     pub fn end_at(&mut self, until: Option<Instant>) {
         self.machine.until = until;
+    }
+
+    /// From now on twins that a search does not decide are run so many times against an adverse
+    /// memory ([`Strategy::Adverse`](crate::Strategy::Adverse)).
+    pub fn run_twins(&mut self, runs: u64, seed: u64) {
+        self.twin_runs = (runs, seed);
     }
 
     /// Checks the program as it stands, and explains what is wrong.

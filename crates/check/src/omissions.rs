@@ -15,6 +15,7 @@ use crate::check::{Checker, Verdict};
 use crate::edit::{Edits, Site, Weakening};
 use crate::finding::Kind;
 use crate::search::Bounds;
+use crate::walk::Strategy;
 
 /// What became of a twin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +134,8 @@ impl Checker<'_> {
     }
 
     fn twin(&mut self, site: Site, weaker: Option<Weakening>, bounds: Bounds) -> Twin {
-        let report = self.check_edited(&change(site, weaker), bounds);
+        let edits = change(site, weaker);
+        let report = self.check_edited(&edits, bounds);
         let fate = match (report.verdict, &report.fault) {
             (Verdict::Fail, Some((_, fault))) => Fate::Caught(fault.kind),
             (Verdict::Pass, _) if self.rounds >= 2 => Fate::Wasted,
@@ -144,7 +146,23 @@ impl Checker<'_> {
             )),
             _ => Fate::Undecided(format!("not exhausted in {} states", report.states)),
         };
+        let fate = self.try_by_chance(&edits, fate);
         Twin { site, weaker, fate }
+    }
+
+    /// Runs what a search has not decided.
+    fn try_by_chance(&mut self, edits: &Edits, fate: Fate) -> Fate {
+        let (runs, seed) = self.twin_runs;
+        let Fate::Undecided(why) = fate else {
+            return fate;
+        };
+        if runs == 0 {
+            return Fate::Undecided(why);
+        }
+        match self.runs_by_chance(edits, Strategy::Adverse, runs, seed) {
+            (_, Some((_, fault))) => Fate::Caught(fault.kind),
+            (done, None) => Fate::Undecided(format!("{why}, nor in {done} adverse runs")),
+        }
     }
 
     /// Survivors may stand in for each other: only those that can all be missing are wasted.

@@ -23,6 +23,10 @@ const TWIN_SHARE: usize = 4;
 /// States of the budget that one random run costs.
 const STATES_A_RUN: usize = 500;
 
+/// Adverse runs of a twin that a search has not decided, where no number is given: what catches
+/// one of a kernel mostly takes fewer than ten.
+const TWIN_RUNS: u64 = 64;
+
 /// How runs are made by chance.
 const WAYS: [Strategy; 3] = [
     Strategy::Pct { depth: PCT_DEPTH },
@@ -41,7 +45,8 @@ pub struct Budget {
     pub states: usize,
     /// One search within these bounds, whatever the subject's are; its states are those above.
     pub within: Option<Bounds>,
-    /// Runs by chance of each of the three ways; without a number as many as the states are worth.
+    /// Runs by chance of each of the three ways, and adverse ones of each twin that no search
+    /// decides; without a number as many as the states are worth, and 64 of a twin.
     pub runs: Option<u64>,
     /// Wall time of one subject, its twins included. With it the numbers of states and runs depend
     /// on the machine.
@@ -109,6 +114,7 @@ fn twins(checker: &mut Checker<'_>, budget: Budget, start: Instant, survey: &mut
     };
     let end = budget.time.map(|time| start + time);
     let now = Instant::now();
+    checker.run_twins(budget.runs.unwrap_or(TWIN_RUNS), budget.seed);
     checker.end_at(end.map(|end| now + end.saturating_duration_since(now) / 2));
     survey.omissions = checker.omissions(bounds);
     checker.end_at(end);

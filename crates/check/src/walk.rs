@@ -1,15 +1,16 @@
 //! Single runs: where there are too many states to visit them all.
 //!
-//! Three ways to choose. *Random*: every move alike, the environment's rarer. *PCT* (Burckhardt,
+//! Four ways to choose. *Random*: every move alike, the environment's rarer. *PCT* (Burckhardt,
 //! Kothari, Musuvathi, Nagarakatte, ASPLOS 2010): actors have priorities, the first that can goes
 //! on, and at d - 1 random moments the one that goes on becomes the last; a fault that takes d
 //! ordering constraints is found with a probability of at least 1 / (n k^(d-1)) a run of k steps of
 //! n actors. *Swarm* (Holzmann, Joshi, Groce, 2011): random runs, each with a random choice of what
-//! the environment does at all. What is found is shrunk.
+//! the environment does at all. *Adverse*: see [`crate::adversary`]. What is found is shrunk.
 
 use fabric::SplitMix64;
 use model::{Scripted, Step};
 
+use crate::adversary::Adversary;
 use crate::check::{Checker, Report, Verdict};
 use crate::edit::Edits;
 use crate::moves::Futures;
@@ -28,6 +29,8 @@ pub enum Strategy {
     },
     /// As random, with a random part of the environment switched off in each run.
     Swarm,
+    /// What is buffered for some lines late, some lines fetched whenever they change.
+    Adverse,
 }
 
 /// Moves of one run, at most: a run that is longer polls for ever.
@@ -49,6 +52,7 @@ struct Chance {
     changes: Vec<usize>,
     /// Swarm: which kinds of unasked moves happen.
     kinds: u32,
+    adversary: Option<Adversary>,
 }
 
 impl Chance {
@@ -70,7 +74,10 @@ impl Chance {
             Strategy::Swarm => draw.word() as u32 % (1 << KINDS),
             _ => u32::MAX,
         };
+        let is_adverse = strategy == Strategy::Adverse;
+        let adversary = is_adverse.then(|| Adversary::new(&mut draw, lanes, length));
         Self {
+            adversary,
             strategy,
             draw,
             priorities,
@@ -80,7 +87,10 @@ impl Chance {
     }
 
     /// One of the moves, of which the first `certain` happen in the end.
-    fn pick(&mut self, moves: &[Move], certain: usize, at: usize) -> usize {
+    fn pick(&mut self, state: &State, moves: &[Move], certain: usize, at: usize) -> usize {
+        if let Some(adversary) = &mut self.adversary {
+            return adversary.pick((state, moves), at, &mut self.draw);
+        }
         if let Strategy::Pct { .. } = self.strategy {
             return self.pick_by_priority(moves, at);
         }
@@ -130,29 +140,9 @@ fn kind(chosen: Move) -> u32 {
 impl Checker<'_> {
     /// Runs the program `runs` times by chance; the verdict is never better than bounded.
     pub fn walk_randomly(&mut self, strategy: Strategy, runs: u64, seed: u64) -> Report {
-        self.machine.edit(Edits::default());
         let before = self.machine.steps;
-        let (mut length, mut done, mut found) = (100, 0, None);
-        for run in 0..runs {
-            if self.machine.is_late() {
-                break;
-            }
-            let lanes = self.machine.script.count();
-            let seed = seed.wrapping_add(run.wrapping_mul(0xd134_2543_de82_ef95));
-            let chance = Chance::new(strategy, seed, lanes, length);
-            let (path, fault) = self.run_once(chance);
-            if self.machine.script.stale {
-                self.machine.script.restart();
-                self.machine.forget_plans();
-                continue;
-            }
-            done += 1;
-            length = length.max(path.len());
-            if let Some(fault) = fault {
-                found = Some(self.shrink(path, fault));
-                break;
-            }
-        }
+        let (done, found) = self.runs_by_chance(&Edits::default(), strategy, runs, seed);
+        let found = found.map(|(path, fault)| self.shrink(path, fault));
         let bounds = Bounds {
             environment: None,
             preemptions: None,
@@ -178,6 +168,39 @@ impl Checker<'_> {
         }
     }
 
+    /// Runs the program with these edits until something is wrong: how many runs were made, and
+    /// the last one's fault.
+    pub(crate) fn runs_by_chance(
+        &mut self,
+        edits: &Edits,
+        strategy: Strategy,
+        runs: u64,
+        seed: u64,
+    ) -> (usize, Option<(Path, Fault)>) {
+        self.machine.edit(edits.clone());
+        let (mut length, mut done) = (100, 0);
+        for run in 0..runs {
+            if self.machine.is_late() {
+                break;
+            }
+            let lanes = self.machine.script.count();
+            let seed = seed.wrapping_add(run.wrapping_mul(0xd134_2543_de82_ef95));
+            let chance = Chance::new(strategy, seed, lanes, length);
+            let (path, fault) = self.run_once(chance);
+            if self.machine.script.stale {
+                self.machine.script.restart();
+                self.machine.forget_plans();
+                continue;
+            }
+            done += 1;
+            length = length.max(path.len());
+            if let Some(fault) = fault {
+                return (done, Some((path, fault)));
+            }
+        }
+        (done, None)
+    }
+
     fn run_once(&mut self, mut chance: Chance) -> (Path, Option<Fault>) {
         let mut path = Vec::new();
         let mut state = match self.machine.start() {
@@ -195,9 +218,8 @@ impl Checker<'_> {
                     return (path, None);
                 }
             }
-            let chosen = moves[chance
-                .pick(&moves, certain, path.len())
-                .min(moves.len() - 1)];
+            let picked = chance.pick(&state, &moves, certain, path.len());
+            let chosen = moves[picked.min(moves.len() - 1)];
             let (inner, fault) = self.take_any(&mut state, chosen, &mut chance);
             path.push(Taken { chosen, inner });
             let fault = self.machine.differs().or(fault);

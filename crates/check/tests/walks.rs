@@ -60,10 +60,11 @@ impl Subject for Passing {
     }
 }
 
-const STRATEGIES: [Strategy; 3] = [
+const STRATEGIES: [Strategy; 4] = [
     Strategy::Random,
     Strategy::Pct { depth: 3 },
     Strategy::Swarm,
+    Strategy::Adverse,
 ];
 
 #[test]

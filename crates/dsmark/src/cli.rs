@@ -243,7 +243,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N")]
     pub(crate) preemptions: Option<u32>,
     /// Runs by chance in each of three ways (PCT, swarm, random), behind a search that did not
-    /// visit everything [default: one for each 1500 states]
+    /// visit everything [default: one for each 1500 states]; and runs of each twin that no search
+    /// decides, against an adverse memory [default: 64]
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<u64>,
     /// Time for each program, its twins included; how far that goes depends on the machine

@@ -89,6 +89,7 @@ pub(crate) fn prepare<'a>(job: &Job<'a>, first: u32) -> Result<Ready<'a>, Failur
         let hosts = planned.hosts.or(job.plan.hosts);
         let hosts = hosts.unwrap_or(file.shape().hosts);
         let pod = Pod::new(hosts, planned.lanes.unwrap_or(job.plan.lanes));
+        refuse_crowds(pod)?;
         let (coherence, seed) = (file.coherence.value, job.plan.seed);
         let next = first + sited.len() as u32;
         let specs = registry.expand(planned, pod, coherence, seed, next, supported)?;
@@ -103,6 +104,23 @@ pub(crate) fn prepare<'a>(job: &Job<'a>, first: u32) -> Result<Ready<'a>, Failur
         trials,
         start: Box::new(move |run| Ok(batch.run(run))),
     })
+}
+
+/// Lanes of all pods that are simulated at once. Each has a stack with a guard, two mappings, and
+/// Linux allows a process 65530 of them (`vm.max_map_count`).
+const MOST_LANES: u32 = 16_384;
+
+fn refuse_crowds(pod: Pod) -> Result<(), Failure> {
+    let Pod { hosts, lanes } = pod;
+    if hosts * lanes <= MOST_LANES {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{hosts} hosts of {lanes} lanes are {} stacks, and a process has room for {MOST_LANES}; use \
+         --lanes {} or fewer, or fewer hosts",
+        hosts * lanes,
+        MOST_LANES / hosts
+    )))
 }
 
 /// A trial that `row` came from, once more on `file`, perhaps with some parameters of its own.
@@ -227,6 +245,9 @@ enum Said {
 impl Batch {
     fn run(&self, run: &mut Run<'_>) -> Ended {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let lanes = self.sited.iter().map(|sited| sited.spec.pod);
+        let most = lanes.map(|pod| pod.hosts * pod.lanes).max().unwrap_or(1);
+        let cores = cores.min((MOST_LANES / most).max(1) as usize);
         let next = Mutex::new(0..self.sited.len());
         let interrupted = run.interrupted;
         std::thread::scope(|scope| {

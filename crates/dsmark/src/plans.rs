@@ -31,12 +31,14 @@ pub(crate) const SHIPPED: [(&str, &str); 10] = [
     ("load", include_str!("../../../plans/load.toml")),
 ];
 
-/// Reads a plan by name or path.
+/// Reads a plan by name or path. A name of one that ships stands for it, unless there is a plan of
+/// that very path: a directory of results is often called like its plan.
 pub(crate) fn read(name: &str) -> Result<Plan, PlanError> {
+    let there = Plan::read(Path::new(name));
     let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
-    match shipped {
-        Some((_, text)) if !Path::new(name).exists() => Plan::parse(text, name),
-        _ => Plan::read(Path::new(name)),
+    match (there, shipped) {
+        (Err(_), Some((_, text))) => Plan::parse(text, name),
+        (there, _) => there,
     }
 }
 

@@ -38,7 +38,7 @@ fn plans_that_cannot_be_meant_are_refused() {
     plan_refused(&plan("hosts = 65", ""), &["hosts = 65: use 1 to 64 hosts"]);
     plan_refused(
         &plan("hosts = 2\nlanes = 100000", ""),
-        &["100000 lanes", "--lanes"],
+        &["lanes = 100000: use 1 to 4096 lanes"],
     );
     plan_refused("name = \"bad\"\n", &["add a [[trial]]"]);
     plan_refused("name = \"bad\n", &["bad.toml", "line 1"]);
@@ -89,7 +89,7 @@ fn arguments_that_cannot_be_meant_are_refused() {
     );
     refused(
         &measure(&["--lanes", "100000"]),
-        &["100000 CPUs", "--lanes"],
+        &["lanes = 100000: use 1 to 4096 lanes", "--lanes"],
     );
     refused(
         &measure(&["--set", "lines"]),

@@ -4,7 +4,9 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Child;
 
+use common::refusal::refused;
 use common::{Bench, finish, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -129,15 +131,81 @@ fn an_interrupt_leaves_no_half_file() {
         "graph", "generate", "kron", "--scale", "22", "--out", "big.el",
     ];
     let child = bench.dsmark(&args).spawn().expect("the binary starts");
+    signal(&child, Signal::INT);
+    finish(child).expect(1, &["interrupted"]);
+    assert_eq!(names(&bench.path("")), ["tmp"]);
+}
+
+/// Sends a signal once the command handles it.
+fn signal(child: &Child, signal: Signal) {
     let status = format!("/proc/{}/status", child.id());
     wait_for("the signal to be handled", || {
         let text = fs::read_to_string(&status).ok()?;
         let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
         let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
-        (caught >> (Signal::INT.as_raw() - 1) & 1 == 1).then_some(())
+        (caught >> (signal.as_raw() - 1) & 1 == 1).then_some(())
     });
     let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
-    kill_process(pid, Signal::INT).expect("it is ours");
-    finish(child).expect(1, &["interrupted"]);
-    assert_eq!(names(&bench.path("")), ["tmp"]);
+    kill_process(pid, signal).expect("it is ours");
+}
+
+/// Opening a pipe waits in the system for somebody who writes: only SIGKILL ended it.
+#[test]
+fn a_signal_ends_what_waits_for_a_pipe() {
+    let bench = Bench::new();
+    let made = bench.marked("mkfifo", &["pipe.el"]).status();
+    assert!(made.expect("coreutils are there").success());
+    for (args, by) in [
+        (&["graph", "info", "pipe.el"][..], Signal::TERM),
+        (&["graph", "convert", "pipe.el", "a.sg"], Signal::INT),
+    ] {
+        let child = bench.dsmark(args).spawn().expect("the binary starts");
+        signal(&child, by);
+        finish(child).expect(1, &["interrupted"]);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_told_with_its_limit() {
+    let bench = Bench::new();
+    bench.file("a.el", "0 1\n");
+    fs::create_dir(bench.path("d")).expect("it is new");
+    for (args, needles) in [
+        (
+            &["graph", "info", "a.el", "--threads", "100000"][..],
+            &["--threads 100000: use 1 to 1024"][..],
+        ),
+        (
+            &["graph", "convert", "a.el", "d"],
+            &["d: is a directory", "d/graph.sg"],
+        ),
+    ] {
+        refused(&bench.run(args), needles);
+    }
+}
+
+#[test]
+fn a_kernel_is_not_started_on_what_its_graph_lacks() {
+    let bench = Bench::new();
+    bench.file("a.el", "0 1\n");
+    bench.file("none.gr", "p sp 0 0\n");
+    for (graph, set, needle) in [
+        (
+            "file:a.el",
+            "source=7",
+            "source = 7: file:a.el has 2 vertices",
+        ),
+        ("kron:6", "source=64", "source = 64: kron:6 has 64 vertices"),
+        (
+            "file:none.gr",
+            "variant=shared",
+            "file:none.gr has no vertices",
+        ),
+    ] {
+        let graph = format!("graph={graph}");
+        let args = ["measure", "bfs", "--set", &graph, "--set", set];
+        let said = bench.run(&args);
+        refused(&said, &[needle]);
+        assert!(!said.err.contains("trial 1"), "{}", said.err);
+    }
 }

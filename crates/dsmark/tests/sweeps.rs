@@ -92,3 +92,74 @@ fn noise_is_heard() {
     // waits all the same, and simulated time has no noise of its own.
     assert!(noisy > quiet, "{noisy} beside noise, {quiet} without");
 }
+
+/// The help says that an asterisk sweeps; of an op or a variant it was refused.
+#[test]
+fn an_asterisk_is_every_word_of_a_parameter() {
+    let words = |workload: &str, set: &[&str], key: &str| -> BTreeSet<String> {
+        let mut args = vec!["measure", workload, "--json", "--smoke"];
+        for set in set {
+            args.extend(["--set", set]);
+        }
+        let rows = Bench::new().run(&args).expect(0, &[]).rows();
+        let word = |row: &Value| row["params"][key].as_str().map(str::to_owned);
+        rows.iter().filter_map(word).collect()
+    };
+    let set = ["graph=kron:5", "variant=*"];
+    let variants = ["direction-optimizing", "partitioned", "shared"];
+    assert_eq!(
+        words("bfs", &set, "variant"),
+        variants.map(String::from).into()
+    );
+    // A fence works on no line: of all pairs those that mean something.
+    let set = ["lines=4", "batches=2", "op=*", "line_state=*"];
+    let ops = words("primitive", &set, "op");
+    assert!(
+        ops.contains("sfence") && ops.contains("movdir64b"),
+        "{ops:?}"
+    );
+    let states = words("primitive", &set, "line_state");
+    assert!(
+        states.contains("dirty") && states.contains("absent"),
+        "{states:?}"
+    );
+}
+
+/// A directory of results is called like its plan, and then the plan could not be run again.
+#[test]
+fn a_shipped_plan_is_not_hidden_by_what_is_no_plan() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("claims")).expect("it is new");
+    bench.file("graph", "no plan");
+    for name in ["claims", "graph"] {
+        let said = bench.run(&["run", name, "--hosts", "65"]);
+        said.expect(2, &["hosts = 65"]);
+        let path = format!("./{name}");
+        let said = bench.run(&["run", &path, "--hosts", "65"]);
+        said.expect(2, &[&path]);
+    }
+    let mine = "name = \"mine\"\n[[trial]]\nworkload = \"none-such\"\n";
+    bench.file("sync", mine);
+    bench.run(&["run", "sync"]).expect(2, &["none-such"]);
+}
+
+#[test]
+fn more_lanes_than_there_is_room_for_are_refused() {
+    for (args, needle) in [
+        (&["--lanes", "40000"][..], "lanes = 40000: use 1 to 4096"),
+        (&["--hosts", "100000"], "hosts = 100000: use 1 to 64"),
+        (
+            &["--hosts", "64", "--lanes", "4096"],
+            "--lanes 256 or fewer",
+        ),
+    ] {
+        for on in ["sim", "native"] {
+            let all = [&["measure", "visibility", "--on", on][..], args].concat();
+            let said = Bench::new().run(&all);
+            // Real lanes are as few as there are CPUs, and that is told first.
+            let needles: &[&str] = if on == "sim" { &[needle] } else { &[] };
+            said.expect(2, needles);
+            assert!(!said.err.contains("panicked"), "{}", said.err);
+        }
+    }
+}

@@ -67,7 +67,7 @@ pub use discipline::{Coherence, Discipline, Fence, Flush, ObserveBy, PublishBy};
 pub use mark::Mark;
 pub use name::{nearest, suggestion};
 pub use place::{Cell, Frozen, HostShared, HostSlice, LINE_BYTES, Line, Lines, Ptr, Slice};
-pub use pod::{MAX_HOSTS, Pod, Seat};
+pub use pod::{MAX_HOSTS, MAX_LANES, Pod, Seat};
 pub use port::{HostAtomics, Port, Private, View};
 pub use random::SplitMix64;
 pub use stream::{Pages, Stream, TRIAD_SCALAR, generic};

@@ -5,12 +5,16 @@ use serde::{Deserialize, Serialize};
 /// The most hosts a region's header has lines for.
 pub const MAX_HOSTS: u32 = 64;
 
+/// The most lanes of a host: several times the hardware threads of the largest servers. Beyond it a
+/// number is a slip of the keyboard.
+pub const MAX_LANES: u32 = 4096;
+
 /// The shape of a pod: how many coherence domains, and how many lanes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pod {
     /// Hosts, 1 to [`MAX_HOSTS`].
     pub hosts: u32,
-    /// Lanes (hardware threads) of each host, at least 1.
+    /// Lanes (hardware threads) of each host, 1 to [`MAX_LANES`].
     pub lanes: u32,
 }
 

@@ -4,8 +4,8 @@
 //! cargo run --release -p graph --example time_kernels -- graph.sg 1 bfs:shared,triangles:static 5
 //! ```
 //!
-//! The arguments: a graph's path, lanes, `workload:variant` pairs, repetitions, and perhaps sources
-//! of searches. One line a repetition: workload, variant, source, seconds; then the means over
+//! The arguments: a graph's path, lanes, `workload:variant` pairs (`pagerank:pull+ordering` orders
+//! rows in each run, as `triangles` always does here), repetitions, and perhaps sources of searches. One line a repetition: workload, variant, source, seconds; then the means over
 //! lanes of what they computed and waited, in seconds.
 
 #![allow(clippy::print_stdout, reason = "an example talks")]
@@ -129,8 +129,13 @@ fn main() -> Result<(), Failure> {
                 time::<Bfs>(lanes, &params?, reps)?
             }
             "pagerank" => {
+                let (name, ordering) = match name.strip_suffix("+ordering") {
+                    Some(name) => (name, rank::Ordering::EachRun),
+                    None => (name, rank::Ordering::AsGiven),
+                };
                 let params = rank::Params {
                     variant: variant(name)?,
+                    ordering,
                     graph: graph.clone(),
                     ..rank::Params::default()
                 };

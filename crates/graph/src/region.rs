@@ -92,6 +92,11 @@ impl RegionGraph {
         self.outgoing.targets.len()
     }
 
+    /// Both of them.
+    pub(crate) fn room(&self) -> (usize, usize) {
+        (self.room_for_vertices(), self.room_for_arcs())
+    }
+
     /// Makes this host's rows, writes this lane's share of them, and freezes all. Collective over
     /// the pod: a workload's `prepare` calls it on every lane.
     ///

@@ -82,15 +82,20 @@ impl GraphSource {
         })
     }
 
-    /// For a workload's `check`: that the graph can be had, here and now. A generated one's scale,
+    /// For a workload's `check`: that the graph can be had, here and now, and is not empty; how much
+    /// room it takes. A generated one's scale,
     /// an `.sg`'s header; other files are read, and kept for who loads them next.
     ///
     /// # Errors
     /// As for [`load`](Self::load), as the sentence that `check` returns.
-    pub fn check(&self, directed: bool) -> Result<(), String> {
-        self.shape(directed)
-            .map(drop)
-            .map_err(|error| error.to_string())
+    pub fn check(&self, directed: bool) -> Result<Shape, String> {
+        let shape = self.shape(directed).map_err(|error| error.to_string())?;
+        if shape.vertices == 0 {
+            return Err(format!(
+                "{self} has no vertices, so that there is nothing to compute; choose another graph"
+            ));
+        }
+        Ok(shape)
     }
 
     /// Whether a seed changes it.

@@ -9,7 +9,8 @@
 //! params = { publish = "*", observe = ["clflush", "clflushopt"], lines = [1, 8] }
 //! ```
 //!
-//! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports.
+//! A list is swept, lists multiply; `"*"` stands for every value that the substrate supports; of
+//! another parameter that takes one of some words, for each word that goes with the other parameters.
 //! `on = ["sim", "native"]` runs a plan on both substrates; a trial that has an `on` of its own is
 //! meant for those alone, and left out where the command asks for another. `pod` names the
 //! simulated pod of a plan or of one trial, `lanes` of a trial its own number of lanes a host: on
@@ -337,8 +338,16 @@ impl Plan {
             let remedy = format!("use 1 to {} hosts", fabric::MAX_HOSTS);
             return range("hosts", hosts.to_string(), &remedy);
         }
-        if self.lanes == 0 || self.trials.iter().any(|trial| trial.lanes == Some(0)) {
-            return range("lanes", "0".into(), "use 1 or more lanes a host");
+        let lanes = self.trials.iter().filter_map(|trial| trial.lanes);
+        if let Some(lanes) = lanes
+            .chain([self.lanes])
+            .find(|lanes| !(1..=fabric::MAX_LANES).contains(lanes))
+        {
+            let remedy = format!(
+                "use 1 to {} lanes a host, each a hardware thread of it",
+                fabric::MAX_LANES
+            );
+            return range("lanes", lanes.to_string(), &remedy);
         }
         if self.trials.is_empty() {
             return range("trial", "none".into(), "add a [[trial]] with a workload");
@@ -537,7 +546,14 @@ mod tests {
         assert!(
             refusal(&format!("name = \"a\"\nhosts = 0\n{TRIAL}")).contains("use 1 to 64 hosts")
         );
-        assert!(refusal(&format!("name = \"a\"\nlanes = 0\n{TRIAL}")).contains("lanes = 0"));
+        for lanes in [0, 40_000] {
+            let text = format!("name = \"a\"\n{TRIAL}lanes = {lanes}\n");
+            let said = refusal(&text);
+            assert!(
+                said.contains(&format!("lanes = {lanes}: use 1 to 4096")),
+                "{said}"
+            );
+        }
         assert!(refusal(&format!("name = \"a\"\nhosts = -1\n{TRIAL}")).contains("hosts"));
         assert!(
             refusal(&format!("name = \"a\"\nmax_seconds = nan\n{TRIAL}")).contains("max_seconds")

@@ -4,10 +4,10 @@
 //! on one substrate, so that inside a trial every access is monomorphic, and a trial costs one
 //! indirect call.
 
-use fabric::{Arena, Coherence, Discipline, Pod, Substrate, Watch};
+use fabric::{Arena, Coherence, Discipline, Pod, PublishBy, Substrate, Watch};
 use serde_json::{Map, Value};
 use thiserror::Error;
-use workload::{ParamError, Workload, read_params};
+use workload::{ParamError, Workload, read_params, words_of};
 
 use crate::plan::{PlannedTrial, cells};
 use crate::spec::TrialSpec;
@@ -60,6 +60,7 @@ pub struct Entry<S, W> {
     pub about: &'static str,
     /// Its parameters with their defaults.
     pub defaults: fn() -> ParamMap,
+    words: fn(&str) -> Option<Vec<Value>>,
     complete: fn(Pod, &ParamMap) -> Result<ParamMap, SpecError>,
     discipline: fn(&ParamMap) -> Option<Discipline>,
     keeps_discipline: fn(&ParamMap) -> bool,
@@ -88,6 +89,7 @@ impl<S: Substrate, W: Watch> Registry<S, W> {
             name: L::NAME,
             about: L::ABOUT,
             defaults: || to_map(&L::Params::default()),
+            words: words_of::<L::Params>,
             complete: complete::<L>,
             discipline: |params| L::discipline(&typed::<L>(params)),
             keeps_discipline: |params| L::keeps_discipline(&typed::<L>(params)),
@@ -137,9 +139,22 @@ impl<S: Substrate, W: Watch> Registry<S, W> {
             let (workload, key) = (planned.workload.clone(), key.clone());
             return Err(SpecError::NoValues { workload, key });
         }
-        let cells = cells(&planned.params, supported);
-        let specs = cells.iter().zip(first..).map(|(cell, index)| {
-            let params = (entry.complete)(pod, cell)?;
+        let values = |key: &str| {
+            let words = || Some(of_this_cpu((entry.words)(key)?, &supported));
+            supported(key).or_else(words)
+        };
+        let cells = cells(&planned.params, values);
+        let mut whole: Vec<_> = cells
+            .iter()
+            .map(|cell| (entry.complete)(pod, cell))
+            .collect();
+        // What a star stands for goes with the other parameters; what was written is meant.
+        let has_star = planned.params.values().any(|value| value == "*");
+        if has_star && whole.iter().any(Result::is_ok) {
+            whole.retain(|cell| !matches!(cell, Err(SpecError::Refused { .. })));
+        }
+        let specs = whole.into_iter().zip(first..).map(|(params, index)| {
+            let params = params?;
             // One host, or hardware coherence: there is nothing to publish.
             let single = pod.hosts == 1 && !(entry.keeps_discipline)(&params);
             let alone = single || coherence == Coherence::Hardware;
@@ -180,6 +195,21 @@ impl<S: Substrate, W: Watch> Registry<S, W> {
             .expect("the spec was expanded here");
         (entry.run)(substrate, stage)
     }
+}
+
+/// Words but for instructions that the CPU lacks.
+fn of_this_cpu(
+    mut words: Vec<Value>,
+    supported: impl Fn(&str) -> Option<Vec<Value>>,
+) -> Vec<Value> {
+    let methods = supported("publish").unwrap_or_default();
+    let instructions = PublishBy::ALL.iter().map(|by| by.name());
+    let lacks = |word: &Value| {
+        let is_one = |name: &str| name != "none" && word == name;
+        instructions.clone().any(is_one) && !methods.is_empty() && !methods.contains(word)
+    };
+    words.retain(|word| !lacks(word));
+    words
 }
 
 fn complete<L: Workload>(pod: Pod, given: &ParamMap) -> Result<ParamMap, SpecError> {

@@ -3,7 +3,7 @@
 
 use record::{Label, Results, Row};
 
-use crate::condition::{Condition, capital};
+use crate::condition::{Condition, capital, places};
 use crate::figure::bandwidth::{self, by_lanes, loaded, unloaded};
 use crate::figure::bounded::{self, Entry, PLACES, Panel, Subject};
 use crate::figure::curve::Curve;
@@ -217,13 +217,14 @@ fn updates(conditions: &[Condition<'_>]) -> Vec<String> {
 
 /// Every way in the setups that the figure shows too.
 fn compared(subject: &Subject, conditions: &[Condition<'_>]) -> Vec<String> {
-    let ordered = bounded::ordered(conditions.to_vec());
     let mut sentences = Vec::new();
-    for pod in ordered.chunk_by(|left, right| left.rows[0].pod == right.rows[0].pod) {
+    let all = places(conditions);
+    for pod in conditions.chunk_by(|left, right| left.place() == right.place()) {
+        let at = pod[0].place();
         for panel in subject.panels(pod) {
-            sentences.push(format!("{}.", panel.finding()));
+            sentences.push(format!("{}{}.", panel.finding(), at.told(&all)));
             for place in 0..PLACES.len() {
-                sentences.extend(ways(&panel, place, &pod[0].rows[0].pod));
+                sentences.extend(ways(&panel, place, &at.name(&all)));
             }
         }
     }
@@ -262,6 +263,7 @@ fn ways(panel: &Panel<'_>, place: usize, pod: &str) -> Option<String> {
 /// What changes made, if some were; a policy's time on a workload, what the fast tier serves, and
 /// how far that is from the bounds.
 fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
+    let all = places(conditions);
     let said = conditions.iter().filter_map(|one| {
         let param = |name| one.param(name).unwrap_or_default();
         let time = phrase::estimate(one.middle(tier::TIME)?);
@@ -281,7 +283,8 @@ fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
         });
         let said: Vec<String> = std::iter::once(time).chain(figures).collect();
         Some(format!(
-            "{policy}, {workload} at {ratio} with {memory}: {}.",
+            "{policy}, {workload} at {ratio} with {memory}{}: {}.",
+            one.place().told(&all),
             said.join("; ")
         ))
     });
@@ -296,6 +299,7 @@ fn tiers(conditions: &[Condition<'_>]) -> Vec<String> {
 /// For a workload without words of its own: every condition's medians.
 fn medians(conditions: &[Condition<'_>]) -> Vec<String> {
     let mut sentences = Vec::new();
+    let all = places(conditions);
     for condition in conditions {
         let mut metrics: Vec<&str> = Vec::new();
         for row in condition.rows.iter().filter(|row| row.p50.is_some()) {
@@ -312,7 +316,8 @@ fn medians(conditions: &[Condition<'_>]) -> Vec<String> {
         let params =
             params.map(|(name, value)| format!("{name} {}", crate::condition::plain(value)));
         if !said.is_empty() {
-            sentences.push(format!("{}: {}.", phrase::joined(params), said.join("; ")));
+            let (at, params) = (condition.place().told(&all), phrase::joined(params));
+            sentences.push(format!("{params}{at}: {}.", said.join("; ")));
         }
     }
     sentences

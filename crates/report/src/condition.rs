@@ -3,7 +3,7 @@
 //! A condition is everything that the plan varied; the rows of one condition and metric are its
 //! pairs of hosts and its repeated trials.
 
-use record::{Label, Results, Row};
+use record::{Coherence, Device, Label, Results, Row, Substrate};
 use serde_json::Value;
 
 use crate::frame;
@@ -14,6 +14,56 @@ const WITHIN: [&str; 5] = ["host", "peer", "lane", "metric", "unit"];
 /// Parameters that set how long is measured, not what: rows that differ in them alone are told
 /// apart, but need no name of their own.
 const EFFORT: [&str; 5] = ["rounds", "hops", "blocks", "windows", "batch"];
+
+/// Where rows were measured. Rows of two places are never held against each other, and share
+/// neither a law nor a correlation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place<'a> {
+    /// What kind of evidence they are.
+    pub(crate) label: Label,
+    /// On which pod.
+    pub(crate) pod: &'a str,
+    pub(crate) substrate: Substrate,
+    pub(crate) coherence: Coherence,
+    pub(crate) device: Device,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn of(row: &'a Row) -> Self {
+        Self {
+            label: row.label,
+            pod: &row.pod,
+            substrate: row.substrate,
+            coherence: row.coherence,
+            device: row.device,
+        }
+    }
+
+    /// ` (pod NAME)` where there are several places, and nothing where there is one.
+    pub(crate) fn told(&self, all: &[Self]) -> String {
+        match all {
+            [_] => String::new(),
+            _ => format!(" (pod {})", self.name(all)),
+        }
+    }
+
+    /// The pod, and of the rest what tells it from other places of that pod and label.
+    pub(crate) fn name(&self, all: &[Self]) -> String {
+        let mut name = self.pod.to_owned();
+        let mut tell = |varies: fn(&Self, &Self) -> bool, word: &str| {
+            let alike = |other: &&Self| (other.label, other.pod) == (self.label, self.pod);
+            if all.iter().filter(alike).any(|other| varies(self, other)) {
+                name.push_str(", ");
+                name.push_str(word);
+            }
+        };
+        tell(|a, b| a.substrate != b.substrate, self.substrate.as_str());
+        tell(|a, b| a.device != b.device, self.device.as_str());
+        let coherence = format!("{} coherence", self.coherence);
+        tell(|a, b| a.coherence != b.coherence, &coherence);
+        name
+    }
+}
 
 /// The rows of one condition.
 #[derive(Clone, Debug)]
@@ -49,12 +99,17 @@ impl<'a> Condition<'a> {
         said.collect::<Vec<_>>().join(", ")
     }
 
-    /// The conditions of a workload, by label.
+    /// The conditions of a workload, by label, then by the rest of their place.
     pub(crate) fn of_workload(results: &'a Results, workload: &str) -> Vec<Self> {
         let rows = results.rows.iter();
         let mut conditions = Self::group(rows.filter(|row| row.workload == workload));
-        conditions.sort_by_key(|condition| condition.label);
+        conditions.sort_by_key(Self::place);
         conditions
+    }
+
+    /// Where its rows were measured.
+    pub(crate) fn place(&self) -> Place<'a> {
+        Place::of(self.rows[0])
     }
 
     /// A parameter for people: a word without quotes.
@@ -160,6 +215,21 @@ pub(crate) fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Those of the first condition's place: what a title is about.
+pub(crate) fn of_first_place<'a>(conditions: &[Condition<'a>]) -> Vec<Condition<'a>> {
+    let first = conditions.first().map(Condition::place);
+    let here = conditions.iter().filter(|one| Some(one.place()) == first);
+    here.cloned().collect()
+}
+
+/// The places of some conditions, in order, each once.
+pub(crate) fn places<'a>(conditions: &[Condition<'a>]) -> Vec<Place<'a>> {
+    let mut places: Vec<Place<'_>> = conditions.iter().map(Condition::place).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 /// The labels of some conditions, in order, each once.

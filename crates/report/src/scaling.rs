@@ -9,11 +9,11 @@
 //! The second axis: the same lanes in all, on one host or divided among several. Cores are then as
 //! many; what several hosts add is the capacity of their caches, and the cost of maintenance.
 
-use record::{Label, Results, Row};
+use record::{Coherence, Device, Label, Results, Row, Substrate};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::condition::{capital, plain};
+use crate::condition::{Place, capital, plain};
 use crate::law::{self, Correlation};
 
 /// The workloads that are kernels over a graph.
@@ -43,13 +43,22 @@ pub struct Speedup {
     ns: f64,
 }
 
-/// What one pod's rows say.
+/// What the rows of one place say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scaling {
     /// Which kind of evidence.
     pub label: Label,
     /// On which pod.
     pub pod: String,
+    /// What executed it.
+    pub substrate: Substrate,
+    /// Who keeps hosts coherent there.
+    pub coherence: Coherence,
+    /// What backs the region.
+    pub device: Device,
+    /// The pod, and what tells it from other places of the same results.
+    #[serde(skip)]
+    pub(crate) place: String,
     /// Every variant on every number of hosts from two on, with as many lanes a host.
     pub speedups: Vec<Speedup>,
     /// Of the speed-up with the bytes republished for each edge.
@@ -92,26 +101,25 @@ pub struct Best {
     pub times_as_fast_as_default: f64,
 }
 
-/// How each pod's kernels scale; empty where none was run on one host and on several.
+/// How kernels scale in each place; empty where none was run on one host and on several.
 pub fn scalings(results: &Results) -> Vec<Scaling> {
     // The pod's rows; a pod of one host has those of the host alone.
     let of_pod = |row: &&Row| row.lane.is_none() && (row.host.is_none() || row.hosts == 1);
     let kernels = |row: &&Row| KERNELS.contains(&row.workload.as_str());
     let rows = results.rows.iter().filter(of_pod).filter(kernels);
     let rows: Vec<&Row> = rows.collect();
-    let mut pods: Vec<(Label, &str)> = Vec::new();
-    for row in &rows {
-        if !pods.contains(&(row.label, &row.pod)) {
-            pods.push((row.label, &row.pod));
+    let mut places: Vec<Place<'_>> = Vec::new();
+    for place in rows.iter().map(|row| Place::of(row)) {
+        if !places.contains(&place) {
+            places.push(place);
         }
     }
-    let scaling = |(label, pod): (Label, &str)| {
-        let here = rows
-            .iter()
-            .filter(|row| row.label == label && row.pod == pod);
-        Scaling::of(label, pod, &here.copied().collect::<Vec<_>>())
+    let scaling = |place: &Place<'_>| {
+        let here = rows.iter().filter(|row| Place::of(row) == *place);
+        let here: Vec<&Row> = here.copied().collect();
+        Scaling::of(*place, place.name(&places), &here)
     };
-    let scalings = pods.into_iter().map(scaling);
+    let scalings = places.iter().map(scaling);
     scalings
         .filter(|scaling| !scaling.speedups.is_empty() || !scaling.same_lanes.is_empty())
         .collect()
@@ -176,7 +184,7 @@ fn correlations(speedups: &[&Speedup]) -> [Option<Correlation>; 2] {
 }
 
 impl Scaling {
-    fn of(label: Label, pod: &str, rows: &[&Row]) -> Self {
+    fn of(at: Place<'_>, place: String, rows: &[&Row]) -> Self {
         let speedups = speedups(rows, |row| row.lanes);
         let [with_bytes, with_barriers] = correlations(&speedups.iter().collect::<Vec<_>>());
         let of_kernel = |workload: &&str| {
@@ -190,8 +198,12 @@ impl Scaling {
         };
         let told = |one: &Within| one.with_bytes.is_some() || one.with_barriers.is_some();
         Self {
-            label,
-            pod: pod.to_owned(),
+            label: at.label,
+            pod: at.pod.to_owned(),
+            substrate: at.substrate,
+            coherence: at.coherence,
+            device: at.device,
+            place,
             with_bytes,
             with_barriers,
             within: KERNELS.iter().map(of_kernel).filter(told).collect(),
@@ -208,7 +220,7 @@ impl Scaling {
             said.push(format!(
                 "{}, {} speed-ups over one host without maintenance: their rank correlation is {} \
                  with the bytes republished an edge, {} with the barriers of a run.",
-                self.pod,
+                self.place,
                 self.speedups.len(),
                 law::said(self.with_bytes),
                 law::said(self.with_barriers)

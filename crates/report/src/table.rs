@@ -242,7 +242,20 @@ fn subject(rows: &[&Row]) -> Vec<Column> {
         false,
         rows.iter().map(|row| place(row)),
     ));
+    // Where all rows share them, they stand below the tables.
+    let places = [
+        ("pod", words(rows, |row| row.pod.clone())),
+        ("substrate", words(rows, |row| row.substrate.to_string())),
+        ("coherence", words(rows, |row| row.coherence.to_string())),
+        ("device", words(rows, |row| row.device.to_string())),
+    ];
+    let places = places.map(|(name, cells)| Column::new(name, false, cells.into_iter()));
+    columns.extend(places.into_iter().filter(|column| !column.constant()));
     columns
+}
+
+fn words(rows: &[&Row], of: fn(&Row) -> String) -> Vec<String> {
+    rows.iter().map(|row| of(row)).collect()
 }
 
 /// The host, the pair, or the lane of one, that a row belongs to.

@@ -127,3 +127,50 @@ fn the_page_and_the_figure_say_so() {
     assert_says(&drawn["kernels.svg"], "bfs, four: speed-up");
     assert_says(&drawn["kernels.svg"], "bytes an edge, logarithmic");
 }
+
+/// Speed-ups hold rows of one place against each other: the same pod, simulated and on two devices,
+/// once shared one host's time.
+#[test]
+fn pods_and_devices_do_not_mix() {
+    let on = |pod: &str, device, factor: f64| {
+        let mut rows = run("bfs", "shared", (1, 4), 8e6 * factor, 0.0, false);
+        rows.extend(run(
+            "bfs",
+            "shared",
+            (2, 4),
+            4e6 * factor * factor,
+            1.0,
+            false,
+        ));
+        for row in &mut rows {
+            row.pod = pod.to_owned();
+            row.device = device;
+        }
+        rows
+    };
+    let model = record::Device::Model;
+    let rows = [
+        on("near", model, 1.0),
+        on("far", model, 2.0),
+        on("far", record::Device::DevDax, 4.0),
+    ];
+    let results = results(rows.concat());
+    let scalings = scalings(&results);
+    let found: Vec<(&str, record::Device, Vec<f64>)> = scalings
+        .iter()
+        .map(|one| {
+            let speedups = one.speedups.iter().map(|one| one.speedup);
+            (one.pod.as_str(), one.device, speedups.collect())
+        })
+        .collect();
+    let expected = [
+        ("near", model, vec![2.0]),
+        ("far", model, vec![1.0]),
+        ("far", record::Device::DevDax, vec![0.5]),
+    ];
+    assert_eq!(found, expected);
+    let page = html(&results).unwrap();
+    for name in ["near, 1 speed-ups", "far, model, 1", "far, devdax, 1"] {
+        assert!(page.contains(name), "{name}");
+    }
+}

@@ -134,3 +134,24 @@ fn a_host_s_row_is_left_out_where_its_trial_has_the_pod_s() {
         "{said}"
     );
 }
+
+/// A directory that holds two pods once showed two equal rows with different figures.
+#[test]
+fn rows_of_two_pods_name_their_pod() {
+    let half = |pod: &str, device, median| {
+        let row = row("clwb", "clflush", 1, "half_round_trip_ns");
+        let pod = pod.to_owned();
+        measured(Row { pod, device, ..row }, median, 6.0)
+    };
+    let (tmpfs, dax) = (record::Device::Tmpfs, record::Device::DevDax);
+    let two = results(vec![half("near", tmpfs, 300.0), half("far", tmpfs, 900.0)]);
+    let said = table(&two);
+    assert!(said.contains("pod   p50 ns"), "{said}");
+    assert!(said.contains("near     300"), "{said}");
+    assert!(said.contains("far      900"), "{said}");
+    assert!(!said.contains("tmpfs  "), "the same everywhere: {said}");
+    let two = results(vec![half("near", tmpfs, 300.0), half("near", dax, 900.0)]);
+    let said = table(&two);
+    assert!(said.contains("device  p50 ns"), "{said}");
+    assert!(said.contains("devdax     900"), "{said}");
+}

@@ -159,6 +159,9 @@ pub(crate) struct Lane {
     pub decided: Time,
     /// When its flushes of clean lines are done.
     pub flushed: Time,
+    /// Up to when it may have seen what other lanes of its host did: a hit behind a store in flight
+    /// finds what is there when that store's request is at the device.
+    pub seen: Time,
     // Second line.
     /// When its loads so far have their values.
     pub ready: Done,
@@ -211,6 +214,7 @@ impl Lane {
             decided: 0,
             stored: Done::default(),
             flushed: 0,
+            seen: 0,
             written: Done::default(),
             last_flush: 0,
             last_nt: 0,

@@ -62,6 +62,7 @@ impl<'y, W: Watch> SimPort<'y, W> {
             world.wait(Done { at, queued: 0 }, Kind::Local);
         }
         let mut world = self.verbs.perform(world, Op::Turn);
+        world.me.seen = world.me.floor;
         let change = |bits| change(T::from_bits(bits)).map(T::to_bits);
         let bits = match at {
             Cell::Host(word) => world.host_word(word.offset(), T::BYTES, change),
@@ -196,6 +197,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
     fn now(&self) -> Ticks {
         let mut world = self.verbs.done();
         world.settle();
+        world.settle_seen();
         let now = world.me.clock;
         if let Some(recorder) = &mut world.recorder {
             recorder.reading(self.verbs.id, now);

@@ -40,11 +40,14 @@ impl World {
         let (holders, content) = self.region.look(line);
         let content = if holders.own & bit != 0 {
             let own = self.hosts[lane.host].own.get(line)?;
-            if own.owner != lane.id as u32 && own.owner != SHARED {
+            if own.owner == SHARED {
+                lane.seen = lane.floor;
+            } else if own.owner != lane.id as u32 {
                 return None;
             }
             own.content()?
         } else if holders.mirror & bit != 0 {
+            lane.seen = lane.floor;
             content
         } else {
             return None;
@@ -109,11 +112,16 @@ impl World {
         Begun::Hit(bits)
     }
 
-    /// Another lane of this host wrote the line last: it comes from that lane's cache.
+    /// What it adds that another lane of this host wrote the line last: it comes from that lane's
+    /// cache.
     fn share_own(&mut self, line: u32) -> Time {
         let (host, id) = (self.me.host, self.me.id as u32);
         let own = self.hosts[host].own.get_mut(line);
-        match own.filter(|own| own.owner != SHARED && own.owner != id) {
+        if own.as_ref().is_some_and(|own| own.owner == id) {
+            return 0;
+        }
+        self.me.seen = self.me.floor;
+        match own.filter(|own| own.owner != SHARED) {
             None => 0,
             Some(own) => {
                 own.owner = SHARED;

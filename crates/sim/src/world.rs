@@ -218,6 +218,14 @@ impl World {
         self.wait(ready, Kind::Observe);
     }
 
+    /// Nothing of what it has seen of its host's other lanes is still to come.
+    pub(crate) fn settle_seen(&mut self) {
+        if self.pod.lanes > 1 {
+            let at = self.me.seen;
+            self.wait(Done { at, queued: 0 }, Kind::Observe);
+        }
+    }
+
     /// The content that lanes of `host` see, if the host has a copy.
     #[inline(always)]
     pub(crate) fn copy(&self, host: usize, line: u32) -> Option<&Content> {

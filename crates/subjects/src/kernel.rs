@@ -1,7 +1,7 @@
 //! Graph kernels: over eight vertices of two hosts, the known answer, read on both.
 
 use check::{Bounds, Shape, Subject, Violation, WriteMode};
-use fabric::{Arena, Gone, HostAtomics, Program, Ptr, Seat};
+use fabric::{Arena, Gone, HostAtomics, Program, Seat};
 use graph::toy::{Kernel, Toy};
 
 /// A kernel in a variant, run once.
@@ -44,10 +44,6 @@ impl Subject for OfKernel {
             preemptions: Some(0),
             states: 100_000,
         }
-    }
-
-    fn preset(&self) -> Vec<(Ptr<u64>, u64)> {
-        self.0.preset()
     }
 
     fn verdict(&self, _: Seat, out: &Self::Out) -> Result<(), Violation> {

@@ -28,6 +28,7 @@ fn single_runs_find_nothing() {
             Strategy::Random,
             Strategy::Pct { depth: 3 },
             Strategy::Swarm,
+            Strategy::Adverse,
         ] {
             let report = checker.walk_randomly(strategy, RUNS, 1);
             assert_eq!(report.finding, None, "{name}, {strategy:?}");

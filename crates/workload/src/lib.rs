@@ -24,5 +24,5 @@ mod worker;
 
 pub use contract::{Mismatch, Outcome, Series, Unready, Verified, Workload};
 pub use gather::Gather;
-pub use params::{ParamError, Params, read_params};
+pub use params::{ParamError, Params, read_params, words_of};
 pub use worker::Worker;

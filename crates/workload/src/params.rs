@@ -84,6 +84,26 @@ pub fn read_params<T: Params>(
     Ok(T::deserialize(Value::Object(all)).expect("each value was read just above"))
 }
 
+/// The words that a parameter takes, in their order: what `"*"` stands for. None of one that takes
+/// other values, or does not exist.
+///
+/// # Panics
+/// As [`read_params`].
+pub fn words_of<T: Params>(key: &str) -> Option<Vec<Value>> {
+    let defaults = serde_json::to_value(T::default()).expect("parameters are plain values");
+    let Value::Object(mut all) = defaults else {
+        unreachable!("parameters are a struct");
+    };
+    *all.get_mut(key)? = "*".into();
+    // Serde tells what it would have taken, and nothing else does.
+    let error = T::deserialize(Value::Object(all)).err()?.to_string();
+    let (start, words) = error.split_once("expected ")?;
+    let words = words.split('`').skip(1).step_by(2).map(Value::from);
+    start
+        .starts_with("unknown variant `*`")
+        .then(|| words.collect())
+}
+
 /// The nearest of the words that serde expected, which it names between backticks.
 fn meant(value: &Value, error: &str) -> Option<String> {
     let (_, expected) = error.split_once("expected ")?;
@@ -150,6 +170,14 @@ mod tests {
             .expect_err("negative")
             .to_string();
         assert!(error.contains("lines = -1"), "{error}");
+    }
+
+    #[test]
+    fn a_star_is_every_word_of_a_parameter_that_takes_words() {
+        let words = [json!("there"), json!("there-and-back")];
+        assert_eq!(words_of::<Knobs>("way").as_deref(), Some(&words[..]));
+        assert_eq!(words_of::<Knobs>("lines"), None);
+        assert_eq!(words_of::<Knobs>("wya"), None);
     }
 
     #[test]

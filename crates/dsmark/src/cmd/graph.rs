@@ -15,6 +15,9 @@ use crate::cmd::graph::watch::watched;
 use crate::failure::Failure;
 use crate::out::print;
 
+/// Each thread holds a chunk of the file, and has a stack; more than there are CPUs are of no use.
+const MOST_THREADS: usize = 1024;
+
 pub(crate) fn graph(args: &Graph) -> Result<(), Failure> {
     match args {
         Graph::Generate(args) => generate(args),
@@ -34,8 +37,7 @@ fn generate(args: &Generate) -> Result<(), Failure> {
         seed: args.seed,
     };
     generator.check()?;
-    // A suffix that names no format is found out before the work, not after it.
-    Format::of(&args.out)?;
+    check_output(&args.out)?;
     let threads = threads(args.work)?;
     let made = watched(args.work.quiet, |progress| {
         let graph = generator.generate(args.directed, threads, progress)?;
@@ -46,7 +48,7 @@ fn generate(args: &Generate) -> Result<(), Failure> {
 }
 
 fn convert(args: &Convert) -> Result<(), Failure> {
-    Format::of(&args.to)?;
+    check_output(&args.to)?;
     let (source, threads) = (source(&args.from)?, threads(args.work)?);
     let converted = watched(args.work.quiet, |progress| {
         let graph = load(&source, args.direction, threads, progress)?;
@@ -66,10 +68,26 @@ fn info(args: &Info) -> Result<(), Failure> {
     print(&describe(&source, &graph, args.work.json))
 }
 
+/// A path that cannot be written is found out before the work, not after it.
+fn check_output(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::usage(format!(
+            "{}: is a directory; name the file in it, as {}",
+            path.display(),
+            path.join("graph.sg").display()
+        )));
+    }
+    Format::of(path)?;
+    Ok(())
+}
+
 fn threads(work: Work) -> Result<usize, Failure> {
     match work.threads {
-        Some(0) => Err(Failure::usage("--threads 0 does nothing; give at least 1")),
-        Some(threads) => Ok(threads),
+        Some(threads @ 1..=MOST_THREADS) => Ok(threads),
+        Some(threads) => Err(Failure::usage(format!(
+            "--threads {threads}: use 1 to {MOST_THREADS}; each holds a part of the file, and more \
+             than there are CPUs do not make it faster"
+        ))),
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }
 }

@@ -72,7 +72,12 @@ impl Text {
         match found {
             Ok(Some(header)) => Ok(header),
             Ok(None) => {
-                Err(self.malformed("the file ends, or 1 MiB of it, before its header does"))
+                let why = match (self.lines, self.chunks.next()) {
+                    (0, _) => "the file is empty; its format begins with a header",
+                    (_, None) => "the file ends before its header does",
+                    (_, Some(_)) => "no header in the first 1 MiB of the file",
+                };
+                Err(self.malformed(why))
             }
             Err(why) => Err(self.malformed(why)),
         }

@@ -33,7 +33,10 @@ impl Header {
     fn read(input: &mut Input) -> Result<Self, GraphError> {
         let mut bytes = Vec::new();
         if input.append(HEADER_BYTES as usize, &mut bytes)? < HEADER_BYTES as usize {
-            let why = format!("the file ends within its header of {HEADER_BYTES} bytes");
+            let why = match bytes.len() {
+                0 => format!("the file is empty; it begins with a header of {HEADER_BYTES} bytes"),
+                _ => format!("the file ends within its header of {HEADER_BYTES} bytes"),
+            };
             return Err(input.malformed(At::Byte(input.at()), why));
         }
         let number = |at: usize| {

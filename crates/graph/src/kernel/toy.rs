@@ -2,18 +2,19 @@
 //!
 //! Each host owns four vertices. They are numbered from 0 and from 64, as hosts' vertices start in
 //! any graph, so that no line has two writers; nothing goes over the numbers in between. (Triangles
-//! have no such split: there the numbers are 0 to 7.) The graph stands in the region before
-//! anything runs; the program freezes it, runs the kernel, and reads the answer on both hosts.
+//! have no such split: there the numbers are 0 to 7.) Host 0 writes where rows begin and host 1 what
+//! stands in them, as hosts that build a graph write parts of both; they freeze it, run the kernel,
+//! and both read the answer.
 
 use std::ops::Range;
 
-use fabric::{Arena, Gone, HostAtomics, Pod, Ptr, Seat, Slice, Word};
+use fabric::{Arena, Gone, HostAtomics, Pod, Seat, Slice, Word};
 use sync::{Barrier, BarrierLayout};
 use workload::Worker;
 
 use super::bfs::{self, NONE};
 use super::crew::Crew;
-use super::rank::{self, Arrays, Ask, Rank, SpmvVariant};
+use super::rank::{self, Arrays, Ask, Ordering, Rank, SpmvVariant};
 use super::split::Split;
 use super::{triangles, verify};
 use crate::csr::{Csr, Edge};
@@ -53,6 +54,8 @@ pub enum Kernel {
     Bfs(bfs::Variant),
     /// PageRank.
     PageRank(rank::Variant),
+    /// PageRank by `pull` over ordered rows.
+    OrderedPageRank,
     /// PageRank by products.
     Spmv(SpmvVariant),
     /// Triangle counting.
@@ -66,7 +69,8 @@ impl Kernel {
         let ranks = rank::Variant::ALL.map(Self::PageRank).to_vec();
         let products = SpmvVariant::ALL.map(Self::Spmv).to_vec();
         let counts = triangles::Variant::ALL.map(Self::Triangles).to_vec();
-        [searches, ranks, products, counts].concat()
+        let ordered = vec![Self::OrderedPageRank];
+        [searches, ranks, ordered, products, counts].concat()
     }
 
     /// `bfs-shared`.
@@ -78,6 +82,7 @@ impl Kernel {
             Self::PageRank(rank::Variant::Pull) => "pagerank-pull",
             Self::PageRank(rank::Variant::Push) => "pagerank-push",
             Self::PageRank(rank::Variant::Residual) => "pagerank-residual",
+            Self::OrderedPageRank => "pagerank-ordered",
             Self::Spmv(SpmvVariant::Rows) => "spmv-rows",
             Self::Spmv(SpmvVariant::Tiled) => "spmv-tiled",
             Self::Triangles(triangles::Variant::Static) => "triangles-static",
@@ -120,12 +125,19 @@ impl Toy {
         let (vertices, arcs) = (csr.vertices(), csr.arcs() as usize);
         let offsets = arena.slice("graph.offsets", vertices + 1);
         let targets = arena.slice("graph.targets", arcs);
-        let rank = |arena: &mut Arena, needs| Arrays::lay_out(arena, pod, vertices, needs);
+        let size = (vertices, arcs);
+        let rank = |arena: &mut Arena, needs| Arrays::lay_out(arena, pod, size, needs);
         let words = match kernel {
             Kernel::Bfs(variant) => {
                 Words::Bfs(bfs::Tree::lay_out(&mut arena, pod, vertices, variant))
             }
-            Kernel::PageRank(variant) => Words::Rank(rank(&mut arena, variant.needs())),
+            Kernel::PageRank(variant) => {
+                Words::Rank(rank(&mut arena, variant.needs(Ordering::AsGiven)))
+            }
+            Kernel::OrderedPageRank => Words::Rank(rank(
+                &mut arena,
+                rank::Variant::Pull.needs(Ordering::EachRun),
+            )),
             Kernel::Spmv(variant) => Words::Rank(rank(&mut arena, variant.needs())),
             Kernel::Triangles(variant) => Words::Triangles(triangles::Rows::lay_out(
                 &mut arena, pod, vertices, arcs, variant,
@@ -157,26 +169,6 @@ impl Toy {
         &self.arena
     }
 
-    /// The graph, as it stands in the region before anything runs.
-    ///
-    /// # Panics
-    /// Never: the arena holds the graph, in whole lines.
-    pub fn preset(&self) -> Vec<(Ptr<u64>, u64)> {
-        let place = |offset| {
-            let place = self.arena.resolve(offset);
-            place.expect("the arena holds the graph, in whole lines")
-        };
-        let offsets = self.csr.outgoing().offsets().iter().enumerate();
-        let offsets = offsets.map(|(index, &word)| (self.offsets.at(index), word));
-        let pairs = self.csr.outgoing().targets().chunks(2).enumerate();
-        let targets = pairs.map(|(index, pair)| {
-            let high = pair.get(1).map_or(0, |&word| u64::from(word) << 32);
-            let at = self.targets.start().offset() + 8 * index as u64;
-            (place(at), high | u64::from(pair[0]))
-        });
-        offsets.chain(targets).collect()
-    }
-
     /// Vertices that hosts own.
     fn owned() -> Vec<Range<usize>> {
         vec![0..4, 64..68]
@@ -190,10 +182,7 @@ impl Toy {
         let pod = Pod::new(HOSTS, 1);
         let barrier = Barrier::new(&self.barrier, pod, seat, 0);
         let worker = Worker::new(port, pod, seat, &barrier, 1, 0);
-        let rows = FrozenRows {
-            offsets: worker.freeze(self.offsets, self.offsets.range(0, 0))?,
-            targets: worker.freeze(self.targets, self.targets.range(0, 0))?,
-        };
+        let rows = self.build(&worker)?;
         let graph = FrozenCsr {
             vertices: self.csr.vertices(),
             arcs: self.csr.arcs(),
@@ -210,6 +199,23 @@ impl Toy {
         })
     }
 
+    /// Writes this host's part of the graph, and freezes all of it.
+    fn build<P: HostAtomics>(&self, worker: &Worker<'_, P>) -> Result<FrozenRows, Gone> {
+        let rows = self.csr.outgoing();
+        let (mut offsets, mut targets) = (self.offsets.range(0, 0), self.targets.range(0, 0));
+        if worker.seat().host == 0 {
+            offsets = self.offsets;
+            worker.port().write_from(offsets.start(), rows.offsets());
+        } else {
+            targets = self.targets;
+            worker.port().write_from(targets.start(), rows.targets());
+        }
+        Ok(FrozenRows {
+            offsets: worker.freeze(self.offsets, offsets)?,
+            targets: worker.freeze(self.targets, targets)?,
+        })
+    }
+
     fn run<P: HostAtomics>(&self, worker: &Worker<'_, P>, graph: FrozenCsr) -> Result<(), Gone> {
         let split = || Some(Split::of_ranges(Self::owned()));
         match (self.kernel, &self.words) {
@@ -219,7 +225,13 @@ impl Toy {
             }
             (Kernel::PageRank(variant), Words::Rank(arrays)) => {
                 let crew = Crew::begin(worker, &arrays.crew)?;
-                rank::compute(Rank::new(crew, arrays, graph, split(), ASK), variant)?;
+                let rank = Rank::new(crew, arrays, graph, split(), ASK);
+                rank::compute(rank, variant, Ordering::AsGiven)?;
+            }
+            (Kernel::OrderedPageRank, Words::Rank(arrays)) => {
+                let crew = Crew::begin(worker, &arrays.crew)?;
+                let rank = Rank::new(crew, arrays, graph, split(), ASK);
+                rank::compute(rank, rank::Variant::Pull, Ordering::EachRun)?;
             }
             (Kernel::Spmv(variant), Words::Rank(arrays)) => {
                 let crew = Crew::begin(worker, &arrays.crew)?;
@@ -263,7 +275,9 @@ impl Toy {
                 let levels = verify::tree(&self.csr, 0, &parents);
                 levels.map(drop).map_err(|mismatch| mismatch.to_string())
             }
-            Kernel::PageRank(_) | Kernel::Spmv(_) => self.judge_scores(answer),
+            Kernel::PageRank(_) | Kernel::OrderedPageRank | Kernel::Spmv(_) => {
+                self.judge_scores(answer)
+            }
             Kernel::Triangles(_) => {
                 let expected = verify::triangles(self.csr.outgoing(), || ());
                 if answer == [expected] {

@@ -24,7 +24,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// File, contents, line, reason. `MM` stands for the beginning of a Matrix Market file.
-const WRONG_LINES: [(&str, &str, &str, &str); 39] = [
+const WRONG_LINES: [(&str, &str, &str, &str); 41] = [
     ("a.el", "0 1\n1\n", "line 2", "the line ends"),
     ("a.el", "0 1\n\n1 2 3\n", "line 3", ".wel"),
     ("a.el", "0 1\n1 x\n", "line 2", "`x` is not a vertex"),
@@ -59,7 +59,8 @@ const WRONG_LINES: [(&str, &str, &str, &str); 39] = [
     ),
     ("a.gr", "p sp 2 1\np sp 2 1\n", "line 2", "second line `p`"),
     ("a.gr", "p max 2 1\n", "line 1", "only `p sp N M`"),
-    ("a.gr", "", "line 1", "before its header"),
+    ("a.gr", "", "line 1", "the file is empty"),
+    ("a.gr", "c x\nc y\n", "line 2", "before its header"),
     ("a.mtx", "0 1\n", "line 1", "%%matrixmarket"),
     (
         "a.mtx",
@@ -117,7 +118,8 @@ const WRONG_LINES: [(&str, &str, &str, &str); 39] = [
     ("a.graph", "3 1\n2\n3\n\n", "line 4", "does not list"),
     ("a.graph", "2 1 007\n2\n1\n", "line 1", "format `007`"),
     ("a.graph", "2 1\n3\n1\n", "line 2", "too large"),
-    ("a.graph", "", "line 1", "before its header"),
+    ("a.graph", "", "line 1", "the file is empty"),
+    ("a.graph", "% x\n", "line 1", "before its header"),
     ("a.graph", "2000000000 1\n2\n1\n", "line 3", "cut short"),
 ];
 

@@ -9,12 +9,12 @@
 
 use std::path::PathBuf;
 
-use graph::rank::{self, SpmvVariant, Variant as RankVariant};
+use graph::rank::{self, SpmvVariant};
 use graph::{Bfs, GraphSource, PageRank, Spmv, Triangles, bfs, triangles};
 use serde_json::Value;
 
 use crate::answers::{json, source};
-use crate::trial::{On, answer};
+use crate::trial::{On, RANKS, answer};
 
 const DEBIAN: &str = "debian12-depends.el.gz";
 
@@ -72,9 +72,10 @@ fn debians_scores_are_those_that_are_known() {
         (true, "pagerank_directed_top"),
         (false, "pagerank_symmetric_top"),
     ] {
-        for variant in RankVariant::ALL {
+        for (variant, ordering) in RANKS {
             let params = rank::Params {
                 variant,
+                ordering,
                 graph: source(DEBIAN),
                 directed,
                 iterations: 100,
@@ -173,9 +174,10 @@ fn scores_are_what_gapbs_finds(known: &Value, graph: &GraphSource, shape: (On, u
         let known = &known["pr_spmv_20"];
         expect_top(&found["top"], &known["top"], RELATIVE, &what);
     }
-    for variant in RankVariant::ALL {
+    for (variant, ordering) in RANKS {
         let params = rank::Params {
             variant,
+            ordering,
             graph: graph.clone(),
             iterations: 100,
             tolerance: 1e-6,

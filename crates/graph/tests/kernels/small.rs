@@ -5,7 +5,7 @@ use graph::{Bfs, GraphSource, PageRank, Spmv, Triangles, bfs, triangles};
 use serde_json::Value;
 
 use crate::answers::{expect_scores, json, levels, numbers, source};
-use crate::trial::{On, answer};
+use crate::trial::{On, RANKS, answer};
 
 /// Shapes that are tried: hosts and lanes.
 const SHAPES: [(u32, u32); 6] = [(1, 1), (1, 3), (2, 1), (2, 2), (3, 1), (4, 2)];
@@ -89,9 +89,10 @@ fn expect_rank(found: &Value, name: &str, held: f64, what: &str) {
 #[test]
 fn scores_are_those_that_are_known() {
     for (name, directed) in GRAPHS {
-        for variant in RankVariant::ALL {
+        for (variant, ordering) in RANKS {
             let params = rank::Params {
                 variant,
+                ordering,
                 graph: source(&format!("{name}.sg")),
                 directed,
                 ..rank::Params::default()
@@ -112,6 +113,24 @@ fn scores_are_those_that_are_known() {
                 );
             });
         }
+    }
+}
+
+/// A row adds up the same numbers in the same order, wherever they lie.
+#[test]
+fn ordered_rows_give_the_same_scores_to_the_bit() {
+    for (name, directed) in GRAPHS {
+        let with = |ordering| rank::Params {
+            ordering,
+            graph: source(&format!("{name}.sg")),
+            directed,
+            ..rank::Params::default()
+        };
+        everywhere(|on, hosts, lanes| {
+            let given = answer::<PageRank>(on, hosts, lanes, &with(rank::Ordering::AsGiven));
+            let ordered = answer::<PageRank>(on, hosts, lanes, &with(rank::Ordering::EachRun));
+            assert_eq!(given, ordered, "{name}, {on:?} {hosts} x {lanes}");
+        });
     }
 }
 
@@ -165,9 +184,10 @@ fn scores_that_swing_come_to_rest() {
             .map(|(one, other)| format!("{one} {other}\n"));
         std::fs::write(&path, lines.collect::<String>()).unwrap();
         let known = ranked(&graph, 0.85);
-        for variant in RankVariant::ALL {
+        for (variant, ordering) in RANKS {
             let params = rank::Params {
                 variant,
+                ordering,
                 graph: GraphSource::File { path: path.clone() },
                 iterations: 300,
                 tolerance: 1e-5,

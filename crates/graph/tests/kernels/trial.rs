@@ -1,6 +1,7 @@
 //! A trial as the protocol runs it: prepared once, repeated, verified.
 
 use fabric::{Arena, HostAtomics, Pod, Program, Seat};
+use graph::rank;
 use serde_json::Value;
 use sync::{Barrier, BarrierLayout};
 use workload::{Outcome, Verified, Worker, Workload};
@@ -9,6 +10,14 @@ use crate::common;
 
 /// The second repetition finds what the first has left behind.
 const REPETITIONS: u32 = 2;
+
+/// The variants of PageRank, and the orders that they go in.
+pub(crate) const RANKS: [(rank::Variant, rank::Ordering); 4] = [
+    (rank::Variant::Pull, rank::Ordering::AsGiven),
+    (rank::Variant::Pull, rank::Ordering::EachRun),
+    (rank::Variant::Push, rank::Ordering::AsGiven),
+    (rank::Variant::Residual, rank::Ordering::AsGiven),
+];
 
 /// Which substrate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

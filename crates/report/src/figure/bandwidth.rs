@@ -8,7 +8,7 @@ use super::page::{Page, SMALL};
 use super::palette::{MUTED, style};
 use super::ruler::Ruler;
 use super::scene::Scene;
-use crate::condition::{Condition, capital};
+use crate::condition::{Condition, capital, of_first_place, places};
 use crate::phrase;
 use crate::quantity::Scale;
 
@@ -111,23 +111,23 @@ pub(crate) fn operation(condition: &Condition<'_>) -> String {
 }
 
 fn title(conditions: &[Condition<'_>]) -> String {
-    match greatest(conditions) {
+    match greatest(&of_first_place(conditions)) {
         Some((condition, said)) => format!(
-            "At most {said}: {} of {} by {}",
+            "At most {said}: {} of {} by {}{}",
             operation(condition),
             phrase::the_place(condition),
-            phrase::counted(phrase::lanes(condition) as u64, "lane")
+            phrase::counted(phrase::lanes(condition) as u64, "lane"),
+            condition.place().told(&places(conditions))
         ),
         None => "No bandwidth was measured".to_owned(),
     }
 }
 
-/// The condition of the first label with the greatest bandwidth, of the region where it was
-/// measured.
+/// The condition with the greatest bandwidth, of the region where it was measured.
 fn greatest<'a, 'b>(conditions: &'b [Condition<'a>]) -> Option<(&'b Condition<'a>, String)> {
-    let label = conditions.first()?.label;
-    let of_label = conditions.iter().filter(|one| one.label == label);
-    let measured = of_label.filter_map(|one| Some((one, one.middle(METRIC)?)));
+    let measured = conditions
+        .iter()
+        .filter_map(|one| Some((one, one.middle(METRIC)?)));
     let (condition, row) = measured.max_by(|left, right| {
         let in_region = |one: &Condition<'_>| phrase::the_place(one) == "the region";
         let key = |one: &(&Condition<'_>, &record::Row)| (in_region(one.0), one.1.p50);

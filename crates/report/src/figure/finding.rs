@@ -3,7 +3,7 @@
 use record::Row;
 
 use super::visibility::name;
-use crate::condition::{Condition, capital, labels};
+use crate::condition::{Condition, capital, labels, places};
 use crate::quantity::Scale;
 use crate::text;
 
@@ -12,26 +12,27 @@ const METRIC: &str = "half_round_trip_ns";
 
 /// The finding, as a sentence. Where labels are mixed it says whose it is.
 pub(crate) fn title(conditions: &[Condition<'_>]) -> String {
-    let finding = finding(conditions);
+    let at = conditions[0].place().told(&places(conditions));
+    let finding = format!("{}{at}", finding(conditions));
     match labels(conditions).as_slice() {
         [label, _, ..] => capital(&format!("{label}: {finding}")),
         _ => capital(&finding),
     }
 }
 
-/// Only conditions of the first label and the fewest lines compete: a longer message and another
-/// kind of evidence are other questions. A winner needs an interval of its own.
+/// Only conditions of the first place and the fewest lines compete: a longer message, another pod
+/// and another kind of evidence are other questions. A winner needs an interval of its own.
 fn finding(conditions: &[Condition<'_>]) -> String {
     let first = &conditions[0];
     let competes = |one: &&Condition<'_>| {
-        one.label == first.label && one.param("lines") == first.param("lines")
+        one.place() == first.place() && one.param("lines") == first.param("lines")
     };
-    let measured: Vec<(&Row, f64, String)> = conditions
+    let here: Vec<Condition<'_>> = conditions.iter().filter(competes).cloned().collect();
+    let measured: Vec<(&Row, f64, String)> = here
         .iter()
-        .filter(competes)
         .filter_map(|one| {
             let row = one.middle(METRIC)?;
-            Some((row, row.p50?, name(one, conditions)))
+            Some((row, row.p50?, name(one, &here)))
         })
         .collect();
     let Some((best, median, best_name)) = measured.first() else {

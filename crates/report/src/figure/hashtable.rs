@@ -8,7 +8,8 @@ use super::page::{Page, SMALL};
 use super::palette::{MUTED, style};
 use super::ruler::Ruler;
 use super::scene::Scene;
-use crate::condition::{Condition, capital};
+use crate::condition::{Condition, capital, places};
+use crate::phrase;
 use crate::quantity::Scale;
 
 const WORKLOAD: &str = "hashtable";
@@ -33,13 +34,12 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
          lines that an operation publishes and observes, from the census. They grow with hosts \
          where a lock looks at a line of every host, and where who waits looks again.",
     );
-    for label in conditions
-        .iter()
-        .map(|one| one.label)
-        .fold(Vec::new(), once)
-    {
-        let here: Vec<_> = conditions.iter().filter(|one| one.label == label).collect();
-        page.section(label);
+    let (mut label, all) = (None, places(&conditions));
+    for here in conditions.chunk_by(|left, right| left.place() == right.place()) {
+        if label.replace(here[0].label) != Some(here[0].label) {
+            page.section(here[0].label);
+        }
+        page.place(here[0].place(), &all);
         for group in here.iter().map(|one| group(one)).fold(Vec::new(), once) {
             let of: Vec<_> = here
                 .iter()
@@ -89,6 +89,16 @@ fn name(one: &Condition<'_>) -> String {
     format!("{}, {}{bytes}", param("sharing"), param("placement"))
 }
 
+/// The same, with the lanes of a host where they vary: points of two are not one line.
+fn named(one: &Condition<'_>, all: &[&Condition<'_>]) -> String {
+    let lanes = one.rows[0].lanes;
+    if all.iter().all(|other| other.rows[0].lanes == lanes) {
+        return name(one);
+    }
+    let lanes = phrase::counted(lanes.into(), "lane");
+    phrase::joined([name(one), lanes])
+}
+
 fn lines_moved(row: &Row) -> Option<f64> {
     let census = row.census.as_ref()?;
     Some(census.lines_published + census.lines_observed)
@@ -105,7 +115,7 @@ fn heading(group: &str, what: &str, unit: &str, remark: &str) -> String {
 
 fn panel(
     page: &mut Page,
-    conditions: &[&&Condition<'_>],
+    conditions: &[&Condition<'_>],
     group: &str,
     what: &str,
     unit: &'static str,
@@ -113,11 +123,13 @@ fn panel(
 ) {
     let names = conditions
         .iter()
-        .map(|one| name(one))
+        .map(|one| named(one, conditions))
         .fold(Vec::new(), once);
     let mut lines = Vec::new();
     for (index, name) in names.into_iter().take(MOST).enumerate() {
-        let of = conditions.iter().filter(|one| self::name(one) == name);
+        let of = conditions
+            .iter()
+            .filter(|one| named(one, conditions) == name);
         let mut points: Vec<(f64, f64)> = of
             .filter_map(|one| {
                 let row = one.middle(METRIC)?;

@@ -84,7 +84,11 @@ fn lines<'a>(
 fn over_hosts(page: &mut Page, scaling: &Scaling, kernel: &str) {
     let here = scaling.speedups.iter().filter(|one| one.workload == kernel);
     let lines = lines(&here, |one| one.variant.clone(), |one| f64::from(one.hosts));
-    panel(page, format!("{kernel}, {}: speed-up", scaling.pod), lines);
+    panel(
+        page,
+        format!("{kernel}, {}: speed-up", scaling.place),
+        lines,
+    );
 }
 
 fn with_same_lanes(page: &mut Page, scaling: &Scaling) {
@@ -93,7 +97,7 @@ fn with_same_lanes(page: &mut Page, scaling: &Scaling) {
         format!("{} {}, {all} lanes in all", one.workload, one.variant)
     };
     let lines = lines(&scaling.same_lanes.iter(), name, |one| f64::from(one.hosts));
-    let heading = format!("{}: speed-up with as many lanes in all", scaling.pod);
+    let heading = format!("{}: speed-up with as many lanes in all", scaling.place);
     panel(page, heading, lines);
 }
 
@@ -129,7 +133,7 @@ fn against_bytes(page: &mut Page, scaling: &Scaling) {
     page.chart(&Chart {
         heading: format!(
             "{}: speed-up against bytes republished, a line from two hosts on",
-            scaling.pod
+            scaling.place
         ),
         x_name: &format!("bytes an edge{}", x.remark()),
         x: &x,

@@ -9,7 +9,7 @@ use super::page::{Page, SMALL};
 use super::palette::MUTED;
 use super::ruler::{Ruler, bytes};
 use super::scene::Scene;
-use crate::condition::{Condition, capital};
+use crate::condition::{Condition, capital, of_first_place, places};
 use crate::phrase;
 use crate::quantity::Scale;
 
@@ -108,14 +108,10 @@ pub(crate) fn by_working_set<'a>(conditions: &[Condition<'a>], metric: &str) -> 
 }
 
 fn title(conditions: &[Condition<'_>]) -> String {
-    let first = &conditions[0];
-    let of_label: Vec<Condition<'_>> = conditions
-        .iter()
-        .filter(|one| one.label == first.label)
-        .cloned()
-        .collect();
+    let here = of_first_place(conditions);
+    let at = here[0].place().told(&places(conditions));
     let found = METRICS.iter().find_map(|(metric, _, name)| {
-        let curve = by_working_set(&of_label, metric).into_iter().next()?;
+        let curve = by_working_set(&here, metric).into_iter().next()?;
         Some((curve, *name))
     });
     let Some((curve, name)) = found else {
@@ -126,10 +122,11 @@ fn title(conditions: &[Condition<'_>]) -> String {
     let near = format!("{} within {}", phrase::median(near), bytes(least));
     let costs = format!("{} costs {near}", capital(name));
     if curve.points.len() == 1 {
-        return format!("{costs} ({})", curve.name);
+        return format!("{costs} ({}){at}", curve.name);
     }
     let far = phrase::median(far);
-    format!("{costs}, {far} within {} ({})", bytes(greatest), curve.name)
+    let greatest = bytes(greatest);
+    format!("{costs}, {far} within {greatest} ({}){at}", curve.name)
 }
 
 /// The data caches of the first host, where its file knows them, by size.

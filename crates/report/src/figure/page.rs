@@ -9,7 +9,7 @@ use record::{Label, Results, Row};
 use super::palette::{INK, MARKER, MUTED, Style, marker};
 use super::scene::{Scene, pitch};
 use super::setting;
-use crate::condition::{Condition, capital, labels, meaning};
+use crate::condition::{Condition, Place, capital, labels, meaning};
 use crate::phrase;
 use crate::text;
 
@@ -85,6 +85,14 @@ impl Page {
         self.y += GAP;
         let text = format!("{}: {}", capital(label.as_str()), meaning(label));
         self.paragraph(SMALL, MUTED, &text);
+    }
+
+    /// A heading that says on which pod, where there are several.
+    pub(super) fn place(&mut self, place: Place<'_>, all: &[Place<'_>]) {
+        if all.len() > 1 {
+            self.y += GAP;
+            self.paragraph(BODY, INK, &format!("Pod {}", place.name(all)));
+        }
     }
 
     /// What has no value, each reason once.

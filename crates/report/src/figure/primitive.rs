@@ -7,7 +7,7 @@ use super::dots::{BAND, KEY, Mark, fit, value_text};
 use super::page::{BODY, GAP, MARGIN, Page, SMALL, WIDTH};
 use super::palette::{INK, MARKER, MUTED, Style, style};
 use super::scene::{Scene, pitch};
-use crate::condition::{Condition, capital};
+use crate::condition::{Condition, capital, of_first_place, places};
 use crate::phrase;
 use crate::text;
 
@@ -187,9 +187,10 @@ impl Page {
 
 /// What is asked first: what it takes to push a dirty line out.
 fn title(conditions: &[Condition<'_>]) -> String {
-    let first = &conditions[0];
-    let of_label = conditions.iter().filter(|one| one.label == first.label);
-    let measured: Vec<_> = of_label
+    let here = of_first_place(conditions);
+    let at = here[0].place().told(&places(conditions));
+    let measured: Vec<_> = here
+        .iter()
         .filter_map(|one| Some((one, one.middle(METRIC)?)))
         .collect();
     let with = |index: usize, op: &str| {
@@ -207,13 +208,13 @@ fn title(conditions: &[Condition<'_>]) -> String {
         match (with(0, op), with(1, op)) {
             (Some(single), Some(pipelined)) => {
                 return format!(
-                    "{op} of a dirty line costs {} with its fence, {} pipelined",
+                    "{op} of a dirty line costs {} with its fence, {} pipelined{at}",
                     phrase::median(single),
                     phrase::median(pipelined)
                 );
             }
             (Some(row), None) | (None, Some(row)) => {
-                return format!("{op} of a dirty line costs {}", phrase::median(row));
+                return format!("{op} of a dirty line costs {}{at}", phrase::median(row));
             }
             (None, None) => {}
         }
@@ -226,8 +227,8 @@ fn title(conditions: &[Condition<'_>]) -> String {
     });
     match dearest {
         Some((one, row)) => capital(&format!(
-            "{} costs most: {}",
-            name(one, conditions),
+            "{} costs most: {}{at}",
+            name(one, &here),
             phrase::median(row)
         )),
         None => "No instruction was measured".to_owned(),

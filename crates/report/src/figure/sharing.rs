@@ -9,7 +9,7 @@ use super::page::{Page, SMALL};
 use super::palette::{MUTED, style};
 use super::ruler::{Ruler, bytes};
 use super::scene::Scene;
-use crate::condition::{Condition, capital};
+use crate::condition::{Condition, capital, places};
 use crate::law::{self, Law, METRIC, WORKLOAD};
 use crate::phrase;
 use crate::quantity::Scale;
@@ -32,6 +32,7 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
         "Marker: median of a round. Bar: its 95 % interval. The law is fitted to every other level \
          of bytes and of operations, and tested on all conditions that have a level in between.",
     );
+    let all = places(&conditions);
     for law in &laws {
         page.section(law.label);
         for sentence in law.sentences() {
@@ -39,9 +40,10 @@ pub(super) fn draw(results: &Results) -> Option<Scene> {
         }
         let here: Vec<Condition<'_>> = conditions
             .iter()
-            .filter(|one| one.label == law.label && one.rows[0].pod == law.pod)
+            .filter(|one| law.is_of(one.place()))
             .cloned()
             .collect();
+        page.place(here[0].place(), &all);
         by_bytes(&mut page, &here);
         held_out(&mut page, law);
     }

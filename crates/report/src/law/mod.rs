@@ -11,10 +11,10 @@
 mod fit;
 mod rank;
 
-use record::{Label, Results};
+use record::{Coherence, Device, Label, Results, Substrate};
 use serde::Serialize;
 
-use crate::condition::Condition;
+use crate::condition::{Condition, Place};
 pub use fit::Line;
 use fit::Point;
 pub use rank::{Correlation, spearman};
@@ -30,13 +30,22 @@ type Fields = Vec<(String, String)>;
 /// Fields that do not tell groups apart.
 const CAUSES: [&str; 2] = [BYTES, OPERATIONS];
 
-/// What one pod's rows say.
+/// What the rows of one place say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Law {
     /// Which kind of evidence.
     pub label: Label,
     /// On which pod.
     pub pod: String,
+    /// What executed it.
+    pub substrate: Substrate,
+    /// Who keeps hosts coherent there.
+    pub coherence: Coherence,
+    /// What backs the region.
+    pub device: Device,
+    /// The pod, and what tells it from other places of the same results.
+    #[serde(skip)]
+    pub(crate) place: String,
     /// Conditions.
     pub conditions: usize,
     /// The least and the most bytes that a host republished in a round.
@@ -76,14 +85,18 @@ pub struct Group {
     points: Vec<Point>,
 }
 
-/// The law of each pod, by label; empty where nothing was shared.
+/// The law of each place, by label; empty where nothing was shared.
 pub fn laws(results: &Results) -> Vec<Law> {
     let mut conditions = Condition::of_workload(results, WORKLOAD);
     conditions.retain(|one| point(one).is_some());
-    let key = |one: &Condition<'_>| (one.label, one.rows[0].pod.clone());
-    conditions.sort_by_key(key);
-    let pods = conditions.chunk_by(|left, right| key(left) == key(right));
-    pods.map(Law::of).collect()
+    let sections: Vec<&[Condition<'_>]> = conditions
+        .chunk_by(|left, right| left.place() == right.place())
+        .collect();
+    let places: Vec<Place<'_>> = sections.iter().map(|section| section[0].place()).collect();
+    let law = |(section, place): (&&[Condition<'_>], &Place<'_>)| {
+        Law::of(section, *place, place.name(&places))
+    };
+    sections.iter().zip(&places).map(law).collect()
 }
 
 fn point(condition: &Condition<'_>) -> Option<Point> {
@@ -95,7 +108,7 @@ fn point(condition: &Condition<'_>) -> Option<Point> {
 }
 
 impl Law {
-    fn of(section: &[Condition<'_>]) -> Self {
+    fn of(section: &[Condition<'_>], at: Place<'_>, place: String) -> Self {
         let mut groups: Vec<(Fields, String, Vec<Point>)> = Vec::new();
         for condition in section {
             let fields = condition.fields_except(&CAUSES);
@@ -119,8 +132,12 @@ impl Law {
             ]
         };
         Self {
-            label: section[0].label,
-            pod: section[0].rows[0].pod.clone(),
+            label: at.label,
+            pod: at.pod.to_owned(),
+            substrate: at.substrate,
+            coherence: at.coherence,
+            device: at.device,
+            place,
             conditions: slow.len(),
             bytes: ends(|point| point.bytes),
             operations: ends(|point| point.operations),
@@ -205,12 +222,20 @@ impl Group {
 }
 
 impl Law {
+    /// Whether it is the law of this place.
+    pub(crate) fn is_of(&self, place: Place<'_>) -> bool {
+        (self.label, self.pod.as_str()) == (place.label, place.pod)
+            && (self.substrate, self.coherence) == (place.substrate, place.coherence)
+            && self.device == place.device
+    }
+
     /// What it says, in sentences.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut sentences = vec![format!(
-            "{} conditions, {} to {} bytes republished by a host in a round and {} to {} \
+            "{}, {} conditions, {} to {} bytes republished by a host in a round and {} to {} \
              operations: the slow-down has a rank correlation of {} with the bytes and of {} with \
              the operations.",
+            self.place,
             self.conditions,
             self.bytes[0],
             self.bytes[1],

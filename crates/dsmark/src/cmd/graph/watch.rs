@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Time between two plain lines, so that a log stays short.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
+/// Time from a signal until work that has not looked up is given up: it hangs in the system, as in
+/// opening a pipe that nobody writes. It loses nothing: a file that is being written has no name yet.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Does `work` on a thread of its own, tells standard error how far it is, and lets it end early on
-/// the first interrupt. A second one ends the program.
+/// the first interrupt. A second one ends the program, and so does the first where the work hangs.
 ///
 /// # Errors
 /// Those of the work.
@@ -24,7 +28,8 @@ pub(crate) fn watched<T: Send>(
     quiet: bool,
     work: impl FnOnce(&Arc<Progress>) -> Result<T, GraphError> + Send,
 ) -> Result<T, GraphError> {
-    let progress = Arc::new(Progress::until(interrupts()));
+    let interrupted = interrupts();
+    let progress = Arc::new(Progress::until(Arc::clone(&interrupted)));
     std::thread::scope(|scope| {
         let (done, waiting) = channel();
         let worker = &progress;
@@ -35,9 +40,15 @@ pub(crate) fn watched<T: Send>(
             result
         });
         let mut teller = (!quiet).then(Teller::new);
+        let mut since = None;
         while waiting.recv_timeout(LOOK) == Err::<(), _>(RecvTimeoutError::Timeout) {
             if let Some(teller) = &mut teller {
                 teller.tell(&progress);
+            }
+            if interrupted.load(Relaxed)
+                && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+            {
+                give_up();
             }
         }
         if let Some(Teller { bar: Some(bar), .. }) = teller {
@@ -47,6 +58,13 @@ pub(crate) fn watched<T: Send>(
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Ends the program although its work has not ended.
+fn give_up() -> ! {
+    // Where standard error is closed nobody reads it.
+    let _ = writeln!(stderr(), "dsmark: {}", GraphError::Interrupted);
+    std::process::exit(1)
 }
 
 /// A flag that a signal sets. Without one, a signal ends the program, which is no harm either.

@@ -153,7 +153,14 @@ impl Workload for Bfs {
     }
 
     fn check(_: Pod, params: &Params) -> Result<(), String> {
-        params.graph.check(params.directed)
+        let shape = params.graph.check(params.directed)?;
+        match params.source {
+            Some(source) if u64::from(source) >= shape.vertices => Err(format!(
+                "source = {source}: {} has {} vertices, from 0; use one below {1}",
+                params.graph, shape.vertices
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn prepare<P: HostAtomics>(
@@ -167,13 +174,6 @@ impl Workload for Bfs {
             let offsets = worker.port().view(frozen.outgoing.offsets);
             // Hosts that share this layout come to the same.
             let _ = layout.busiest.set(busiest(&offsets));
-        }
-        let (source, vertices) = (params.source.unwrap_or(0), frozen.vertices);
-        if source as usize >= vertices {
-            return Err(Unready::Lacking(format!(
-                "source = {source}: {} has {vertices} vertices; use one below that",
-                params.graph
-            )));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use fabric::{Arena, Gone, HostAtomics, Pod, Slice};
 use serde_json::json;
 use workload::{Mismatch, Unready, Verified, Worker};
 
+use super::ordered::OrderLayout;
 use super::push::Partials;
 use super::residual::{Changes, rate};
 use super::step::Rank;
@@ -48,6 +49,8 @@ pub(crate) enum Needs {
     Partials,
     /// Contributions, twice, and which lines of them have changed.
     Changes,
+    /// Contributions, twice, and the rows in another order.
+    Order,
 }
 
 /// Where the words of a PageRank lie.
@@ -60,15 +63,21 @@ pub(crate) struct Arrays {
     pub(super) contributions: [Slice<f32>; 2],
     pub(super) partials: Option<Partials>,
     pub(super) changes: Option<Changes>,
+    pub(super) order: Option<OrderLayout>,
     /// Steps done, what the last one changed, and what was held back from it: of lane 0 of host 0.
     pub(super) done: Slice<u64>,
 }
 
 impl Arrays {
-    pub(crate) fn lay_out(arena: &mut Arena, pod: Pod, vertices: usize, needs: Needs) -> Self {
+    pub(crate) fn lay_out(
+        arena: &mut Arena,
+        pod: Pod,
+        (vertices, arcs): (usize, usize),
+        needs: Needs,
+    ) -> Self {
         let array = |arena: &mut Arena, name: &str, len| arena.per_host(name, 1, len)[0];
         let second = match needs {
-            Needs::Two | Needs::Changes => vertices,
+            Needs::Two | Needs::Changes | Needs::Order => vertices,
             Needs::One | Needs::Partials => 0,
         };
         Self {
@@ -80,6 +89,8 @@ impl Arrays {
             ],
             partials: (needs == Needs::Partials).then(|| Partials::lay_out(arena, pod, vertices)),
             changes: (needs == Needs::Changes).then(|| Changes::lay_out(arena, pod, vertices)),
+            order: (needs == Needs::Order)
+                .then(|| OrderLayout::lay_out(arena, pod, vertices, arcs)),
             done: arena.per_host("rank.done", 1, 3)[0],
         }
     }
@@ -163,7 +174,7 @@ impl Layout {
     ) -> Self {
         let graph = RegionGraph::lay_out(arena, "rank.graph", pod, source, directed);
         Self {
-            arrays: Arrays::lay_out(arena, pod, graph.room_for_vertices(), needs),
+            arrays: Arrays::lay_out(arena, pod, graph.room(), needs),
             graph,
         }
     }

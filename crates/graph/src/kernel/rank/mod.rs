@@ -16,17 +16,19 @@
 //! move the scores by no more than a step after the last may.
 
 mod arrays;
+mod ordered;
 mod pagerank;
 mod product;
 mod pull;
 mod push;
 mod residual;
+mod rows;
 mod spmv;
 mod step;
 
 pub(crate) use arrays::{Arrays, Ask};
 pub(crate) use pagerank::compute;
-pub use pagerank::{PageRank, Params, Variant};
+pub use pagerank::{Ordering, PageRank, Params, Variant};
 pub(crate) use spmv::compute as multiply;
 pub use spmv::{Params as SpmvParams, Spmv, Variant as SpmvVariant};
 pub(crate) use step::Rank;

@@ -25,13 +25,25 @@ impl Variant {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Pull, Self::Push, Self::Residual];
 
-    pub(crate) fn needs(self) -> Needs {
-        match self {
-            Self::Pull => Needs::Two,
-            Self::Push => Needs::Partials,
-            Self::Residual => Needs::Changes,
+    pub(crate) fn needs(self, ordering: Ordering) -> Needs {
+        match (self, ordering) {
+            (Self::Pull, Ordering::AsGiven) => Needs::Two,
+            (Self::Pull, Ordering::EachRun) => Needs::Order,
+            (Self::Push, _) => Needs::Partials,
+            (Self::Residual, _) => Needs::Changes,
         }
     }
+}
+
+/// In which order vertices are gone through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ordering {
+    /// As they are numbered.
+    #[default]
+    AsGiven,
+    /// Of `pull`: by degree, the highest first. Each run orders them, in its time.
+    EachRun,
 }
 
 /// Its knobs.
@@ -39,6 +51,8 @@ impl Variant {
 pub struct Params {
     /// What hosts tell each other.
     pub variant: Variant,
+    /// In which order vertices are gone through.
+    pub ordering: Ordering,
     /// Which graph.
     pub graph: GraphSource,
     /// Steps at most.
@@ -58,6 +72,7 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             variant: Variant::default(),
+            ordering: Ordering::default(),
             graph: GraphSource::Kronecker { scale: 10 },
             iterations: 20,
             tolerance: 1e-4,
@@ -86,11 +101,13 @@ pub struct PageRank;
 pub(crate) fn compute<P: HostAtomics>(
     mut rank: Rank<'_, P>,
     variant: Variant,
+    ordering: Ordering,
 ) -> Result<Outcome, Gone> {
-    match variant {
-        Variant::Pull => rank.run_pull()?,
-        Variant::Push => rank.run_push()?,
-        Variant::Residual => rank.run_residual()?,
+    match (variant, ordering) {
+        (Variant::Pull, Ordering::AsGiven) => rank.run_pull()?,
+        (Variant::Pull, Ordering::EachRun) => rank.run_ordered()?,
+        (Variant::Push, _) => rank.run_push()?,
+        (Variant::Residual, _) => rank.run_residual()?,
     }
     rank.end()
 }
@@ -103,7 +120,7 @@ impl Workload for PageRank {
 
     fn layout(arena: &mut Arena, pod: Pod, params: &Params) -> Layout {
         let graph = (&params.graph, params.directed);
-        Layout::new(arena, pod, graph, params.variant.needs())
+        Layout::new(arena, pod, graph, params.variant.needs(params.ordering))
     }
 
     fn keeps_discipline(params: &Params) -> bool {
@@ -111,8 +128,15 @@ impl Workload for PageRank {
     }
 
     fn check(_: Pod, params: &Params) -> Result<(), String> {
+        if params.ordering == Ordering::EachRun && params.variant != Variant::Pull {
+            return Err(
+                "ordering = each-run: only variant = pull goes through ordered rows; use that, or \
+                 ordering = as-given"
+                    .into(),
+            );
+        }
         params.ask().check()?;
-        params.graph.check(params.directed)
+        params.graph.check(params.directed).map(drop)
     }
 
     fn prepare<P: HostAtomics>(
@@ -128,7 +152,8 @@ impl Workload for PageRank {
         layout: &Layout,
         params: &Params,
     ) -> Result<Outcome, Gone> {
-        compute(layout.begin(worker, params.ask())?, params.variant)
+        let rank = layout.begin(worker, params.ask())?;
+        compute(rank, params.variant, params.ordering)
     }
 
     fn verify<P: HostAtomics>(

@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use fabric::{Gone, HostAtomics, Private, Slice, View};
 
+use super::rows::Rows;
 use super::step::{Rank, gather};
 use crate::kernel::crew::Phase;
 use crate::kernel::split::lines_of;
@@ -22,7 +23,8 @@ use crate::kernel::split::lines_of;
 impl<P: HostAtomics> Rank<'_, P> {
     pub(super) fn run_rows(&mut self) -> Result<(), Gone> {
         let x = self.layout.contributions[0];
-        self.start();
+        let rows = self.rows;
+        self.start(&rows);
         loop {
             self.spread()?;
             self.observe(x);
@@ -30,7 +32,7 @@ impl<P: HostAtomics> Rank<'_, P> {
             let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
             while let Some(chunk) = self.crew.next(&mine, grain)? {
                 for vertex in chunk {
-                    let sum = gather(self.port, x, &self.targets, self.row(vertex));
+                    let sum = gather(self.port, x, &self.rows.targets, self.rows.row(vertex));
                     change += f64::from(self.update(vertex, sum).1);
                 }
                 self.crew.took(Phase::Compute);
@@ -46,14 +48,15 @@ impl<P: HostAtomics> Rank<'_, P> {
         let rows = self.rows_of_lane();
         let mut sums = self.port.private(rows.len(), 0f32);
         let mut cursors = self.port.private(rows.len(), 0u64);
-        self.start();
+        let given = self.rows;
+        self.start(&given);
         self.spread()?;
         let mut step = 0;
         loop {
             let x = self.layout.contributions[step % 2];
             for row in rows.clone() {
                 sums.set(row - rows.start, 0.0);
-                cursors.set(row - rows.start, self.offsets.get(row));
+                cursors.set(row - rows.start, self.rows.offsets.get(row));
             }
             let mut start = 0;
             while start < self.graph.vertices {
@@ -77,7 +80,8 @@ impl<P: HostAtomics> Rank<'_, P> {
         for row in rows.clone() {
             let (score, moved) = self.update(row, sums.get(row - rows.start));
             change += f64::from(moved);
-            self.port.store(next.at(row), self.contribution(row, score));
+            self.port
+                .store(next.at(row), self.rows.contribution(row, score));
         }
         self.crew.took(Phase::Compute);
         self.publish(next, rows);
@@ -97,7 +101,7 @@ impl<P: HostAtomics> Rank<'_, P> {
         for vertex in self.crew.share(&self.mine, 64) {
             let score = self.port.load_overlapped(scores.at(vertex));
             self.port
-                .store(x.at(vertex), self.contribution(vertex, score));
+                .store(x.at(vertex), self.rows.contribution(vertex, score));
         }
         self.crew.took(Phase::Compute);
     }
@@ -105,7 +109,7 @@ impl<P: HostAtomics> Rank<'_, P> {
     /// Rows of this lane, so that lanes have about as many arcs.
     fn rows_of_lane(&self) -> Range<usize> {
         let lanes = self.crew.pod().lanes as usize;
-        let (mine, offsets) = (&self.mine, self.offsets);
+        let (mine, offsets) = (&self.mine, self.rows.offsets);
         let (from, to) = (offsets.get(mine.start), offsets.get(mine.end));
         let bound = |lane: usize| {
             let wanted = from + (to - from) * lane as u64 / lanes as u64;
@@ -143,14 +147,14 @@ impl<P: HostAtomics> Rank<'_, P> {
         for row in rows.clone() {
             let (at, last) = (
                 cursors.get(row - rows.start) as usize,
-                self.offsets.get(row + 1) as usize,
+                self.rows.offsets.get(row + 1) as usize,
             );
             let mut next = at;
-            while next < last && (self.targets.get(next) as usize) < end {
+            while next < last && (self.rows.targets.get(next) as usize) < end {
                 next += 1;
             }
             if next > at {
-                let sum = gather(self.port, x, &self.targets, at..next);
+                let sum = gather(self.port, x, &self.rows.targets, at..next);
                 sums.set(row - rows.start, sums.get(row - rows.start) + sum);
                 cursors.set(row - rows.start, next as u64);
             }

@@ -8,11 +8,19 @@
 
 use fabric::{Gone, HostAtomics};
 
+use super::rows::Rows;
 use super::step::{Rank, gather};
+use crate::kernel::crew::Phase;
 
 impl<P: HostAtomics> Rank<'_, P> {
     pub(super) fn run_pull(&mut self) -> Result<(), Gone> {
-        self.start();
+        let rows = self.rows;
+        self.pull(&rows)
+    }
+
+    /// Steps until the end, over these rows.
+    pub(super) fn pull(&mut self, rows: &impl Rows) -> Result<(), Gone> {
+        self.start(rows);
         let own = self.crew.share(&self.mine, 64);
         self.publish(self.layout.contributions[0], &own);
         self.crew.pod_meets()?;
@@ -20,7 +28,7 @@ impl<P: HostAtomics> Rank<'_, P> {
         loop {
             self.observe(self.layout.contributions[step % 2]);
             self.crew.lanes_meet()?;
-            let change = self.pull_step(step)?;
+            let change = self.pull_step(rows, step)?;
             if !self.end_step(change)? {
                 return Ok(());
             }
@@ -28,21 +36,18 @@ impl<P: HostAtomics> Rank<'_, P> {
         }
     }
 
-    fn pull_step(&mut self, step: usize) -> Result<f64, Gone> {
-        let (from, to) = (
-            self.layout.contributions[step % 2],
-            self.layout.contributions[(step + 1) % 2],
-        );
+    fn pull_step(&mut self, rows: &impl Rows, step: usize) -> Result<f64, Gone> {
+        let [from, to] = [step, step + 1].map(|step| self.layout.contributions[step % 2]);
         let (mine, grain, mut change) = (self.mine.clone(), self.grain(&self.mine), 0.0);
         while let Some(chunk) = self.crew.next(&mine, grain)? {
-            for vertex in chunk.clone() {
-                let sum = gather(self.port, from, &self.targets, self.row(vertex));
-                let (score, moved) = self.update(vertex, sum);
+            for number in chunk.clone() {
+                let sum = gather(self.port, from, rows.sources(), rows.row(number));
+                let (score, moved) = self.update(number, sum);
                 change += f64::from(moved);
                 self.port
-                    .store(to.at(vertex), self.contribution(vertex, score));
+                    .store(to.at(number), rows.contribution(number, score));
             }
-            self.crew.took(crate::kernel::crew::Phase::Compute);
+            self.crew.took(Phase::Compute);
             self.publish(to, &chunk);
         }
         Ok(change)

@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use fabric::{Arena, Gone, HostAtomics, Pod, Slice};
 
+use super::rows::Rows;
 use super::step::{Rank, gather};
 use crate::kernel::crew::Phase;
 use crate::kernel::split::lines_of;
@@ -38,7 +39,8 @@ impl<P: HostAtomics> Rank<'_, P> {
     }
 
     pub(super) fn run_push(&mut self) -> Result<(), Gone> {
-        self.start();
+        let rows = self.rows;
+        self.start(&rows);
         loop {
             // What this host's vertices give has been written by all its lanes.
             self.crew.lanes_meet()?;
@@ -67,8 +69,8 @@ impl<P: HostAtomics> Rank<'_, P> {
         let grain = self.grain(&all);
         while let Some(chunk) = self.crew.next(&all, grain)? {
             for vertex in chunk.clone() {
-                let part = self.part(self.row(vertex), &mine);
-                let sum = gather(self.port, gives, &self.targets, part);
+                let part = self.part(self.rows.row(vertex), &mine);
+                let sum = gather(self.port, gives, &self.rows.targets, part);
                 self.port.store(sums.at(vertex), sum);
             }
             self.crew.took(Phase::Compute);
@@ -94,7 +96,7 @@ impl<P: HostAtomics> Rank<'_, P> {
             let (score, moved) = self.update(vertex, sum);
             change += f64::from(moved);
             self.port
-                .store(gives.at(vertex), self.contribution(vertex, score));
+                .store(gives.at(vertex), self.rows.contribution(vertex, score));
         }
         self.crew.took(Phase::Compute);
         change

@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use fabric::{Arena, Gone, HostAtomics, Line, Pod, Slice};
 
+use super::rows::Rows;
 use super::step::{Rank, gather};
 use crate::kernel::bits;
 use crate::kernel::crew::Phase;
@@ -68,7 +69,8 @@ impl Changes {
 
 impl<P: HostAtomics> Rank<'_, P> {
     pub(super) fn run_residual(&mut self) -> Result<(), Gone> {
-        self.start();
+        let rows = self.rows;
+        self.start(&rows);
         let own = self.crew.share(&self.mine, 64);
         self.publish(self.layout.contributions[0], &own);
         self.crew.pod_meets()?;
@@ -135,10 +137,10 @@ impl<P: HostAtomics> Rank<'_, P> {
             let mut now = [0f32; PER_LINE];
             let line = first..(first + PER_LINE).min(vertices.end);
             for vertex in line.clone() {
-                let sum = gather(self.port, from, &self.targets, self.row(vertex));
+                let sum = gather(self.port, from, &self.rows.targets, self.rows.row(vertex));
                 let (score, moved) = self.update(vertex, sum);
                 change += f64::from(moved);
-                now[vertex - first] = self.contribution(vertex, score);
+                now[vertex - first] = self.rows.contribution(vertex, score);
             }
             let now = &now[..line.len()];
             if !each.is_some_and(|each| self.may_stay([from, to], &line, now, each)) {
@@ -169,7 +171,7 @@ impl<P: HostAtomics> Rank<'_, P> {
             if read.to_bits() != written.to_bits() {
                 return false;
             }
-            moved += f64::from((now - read).abs()) * self.out_degree(vertex) as f64;
+            moved += f64::from((now - read).abs()) * self.rows.degree(vertex) as f64;
         }
         moved <= each * line.len() as f64
     }

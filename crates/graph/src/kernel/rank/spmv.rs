@@ -118,7 +118,7 @@ impl Workload for Spmv {
             ));
         }
         params.ask().check()?;
-        params.graph.check(params.directed)
+        params.graph.check(params.directed).map(drop)
     }
 
     fn prepare<P: HostAtomics>(

@@ -6,6 +6,7 @@ use fabric::{Gone, HostAtomics, Port, Slice, View};
 use workload::Outcome;
 
 use super::arrays::{Arrays, Ask};
+use super::rows::{Given, Rows};
 use crate::kernel::bits;
 use crate::kernel::crew::{Crew, Phase, SUMS};
 use crate::kernel::split::{Split, first_of, lines_of};
@@ -30,9 +31,9 @@ pub(crate) struct Rank<'a, P: HostAtomics + 'a> {
     pub(super) graph: FrozenCsr,
     pub(super) split: Split,
     pub(super) mine: Range<usize>,
-    out_offsets: P::View<'a, u64>,
-    pub(super) offsets: P::View<'a, u64>,
-    pub(super) targets: P::View<'a, u32>,
+    pub(super) rows: Given<'a, P>,
+    /// Those of the step: of vertices, or of places where rows are ordered.
+    pub(super) scores: Slice<f32>,
     pub(super) ask: Ask,
     base: f32,
     damping: f32,
@@ -52,17 +53,16 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
         ask: Ask,
     ) -> Self {
         let (port, host) = (crew.port(), crew.host());
-        let offsets = port.view(graph.incoming.offsets);
-        let split = split.unwrap_or_else(|| Split::by_work(&offsets, crew.pod().hosts));
+        let rows = Given::new(port, graph);
+        let split = split.unwrap_or_else(|| Split::by_work(&rows.offsets, crew.pod().hosts));
         Self {
             port,
             layout,
             graph,
             mine: split.of(host),
             split,
-            out_offsets: port.view(graph.outgoing.offsets),
-            offsets,
-            targets: port.view(graph.incoming.targets),
+            rows,
+            scores: layout.scores,
             ask,
             base: ((1.0 - ask.damping) / graph.vertices as f64) as f32,
             damping: ask.damping as f32,
@@ -82,11 +82,6 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
             .clamp(CHUNK.0, CHUNK.1)
     }
 
-    #[inline(always)]
-    pub(super) fn row(&self, vertex: usize) -> Range<usize> {
-        self.offsets.get(vertex) as usize..self.offsets.get(vertex + 1) as usize
-    }
-
     /// The part of a row whose sources lie in `sources`: rows are sorted.
     #[inline(always)]
     pub(super) fn part(&self, row: Range<usize>, sources: &Range<usize>) -> Range<usize> {
@@ -94,32 +89,16 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
             return row;
         }
         let from = |row: Range<usize>, first: usize| {
-            first_of(row, |at| self.targets.get(at) as usize >= first)
+            first_of(row, |at| self.rows.targets.get(at) as usize >= first)
         };
         let start = from(row.clone(), sources.start);
         start..from(start..row.end, sources.end)
     }
 
-    #[inline(always)]
-    pub(super) fn out_degree(&self, vertex: usize) -> u64 {
-        self.out_offsets.get(vertex + 1) - self.out_offsets.get(vertex)
-    }
-
-    /// What a vertex with this score gives each out-neighbour; nobody asks one that has none.
-    #[inline(always)]
-    pub(super) fn contribution(&self, vertex: usize, score: f32) -> f32 {
-        let degree = self.out_degree(vertex);
-        if degree == 0 {
-            0.0
-        } else {
-            score / degree as f32
-        }
-    }
-
     /// The new score of a vertex that gets `sum`; stores it, and returns what it changes.
     #[inline(always)]
     pub(super) fn update(&self, vertex: usize, sum: f32) -> (f32, f32) {
-        let at = self.layout.scores.at(vertex);
+        let at = self.scores.at(vertex);
         let before = self.port.load_overlapped(at);
         let score = self.base + self.damping * sum;
         self.port.store(at, score);
@@ -128,13 +107,13 @@ impl<'a, P: HostAtomics> Rank<'a, P> {
 
     /// The first scores of this host's vertices and what they give, each lane a share, which it
     /// publishes.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, rows: &impl Rows) {
         let score = (1.0 / self.graph.vertices as f64) as f32;
         let own = self.crew.share(&self.mine, 64);
-        bits::fill(self.port, self.layout.scores, own.clone(), score);
+        bits::fill(self.port, self.scores, own.clone(), score);
         let array = self.layout.contributions[0];
         for vertex in own.clone() {
-            let gives = self.contribution(vertex, score);
+            let gives = rows.contribution(vertex, score);
             self.port.store(array.at(vertex), gives);
         }
         self.crew.took(Phase::Compute);

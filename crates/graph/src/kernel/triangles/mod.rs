@@ -205,7 +205,7 @@ impl Workload for Triangles {
                     .into(),
             );
         }
-        params.graph.check(false)
+        params.graph.check(false).map(drop)
     }
 
     fn prepare<P: HostAtomics>(

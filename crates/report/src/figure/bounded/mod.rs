@@ -9,7 +9,7 @@ use record::{Coherence, Results};
 use super::page::{Page, SMALL};
 use super::palette::{MUTED, Style, style};
 use super::scene::Scene;
-use crate::condition::Condition;
+use crate::condition::{Condition, places};
 use crate::phrase;
 use over::Over;
 pub(crate) use panel::{Entry, Panel};
@@ -143,11 +143,11 @@ const KEY: &str = "Marker: median. Thick line: its 95 % interval. Thin line: to 
                    is.";
 
 /// Fields that have a place of their own.
-const KNOWN: [&str; 4] = ["spread", "lanes", "label", "pod"];
+const KNOWN: [&str; 3] = ["spread", "lanes", "label"];
 
 /// The figure; none where there are no rows.
 fn draw(subject: &Subject, results: &Results) -> Option<Scene> {
-    let conditions = ordered(Condition::of_workload(results, subject.workload));
+    let conditions = Condition::of_workload(results, subject.workload);
     conditions.first()?;
     let title = subject.title(&conditions);
     let mut page = Page::new(&title, subject.workload, results, &conditions);
@@ -159,11 +159,12 @@ fn draw(subject: &Subject, results: &Results) -> Option<Scene> {
         .collect();
     page.legend(&legend);
     page.paragraph(SMALL, MUTED, KEY);
-    let mut label = None;
-    for section in conditions.chunk_by(|left, right| pod(left) == pod(right)) {
+    let (mut label, all) = (None, places(&conditions));
+    for section in conditions.chunk_by(|left, right| left.place() == right.place()) {
         if label.replace(section[0].label) != Some(section[0].label) {
             page.section(section[0].label);
         }
+        page.place(section[0].place(), &all);
         for panel in subject.panels(section) {
             page.panel(&panel);
         }
@@ -185,16 +186,6 @@ pub(super) fn draw_barrier(results: &Results) -> Option<Scene> {
 
 pub(super) fn draw_atomic(results: &Results) -> Option<Scene> {
     draw(&ATOMIC, results)
-}
-
-/// By label, then by pod: what shares a bound stands together.
-pub(crate) fn ordered(mut conditions: Vec<Condition<'_>>) -> Vec<Condition<'_>> {
-    conditions.sort_by(|left, right| pod(left).cmp(&pod(right)));
-    conditions
-}
-
-fn pod<'a>(condition: &Condition<'a>) -> (record::Label, &'a str) {
-    (condition.label, &condition.rows[0].pod)
 }
 
 /// Index into [`PLACES`].
@@ -274,7 +265,7 @@ impl Subject {
     /// Each setup's finding, the first one's being the figure's.
     fn title(&self, conditions: &[Condition<'_>]) -> String {
         let first = &conditions[0];
-        let same = |one: &&Condition<'_>| pod(one) == pod(first);
+        let same = |one: &&Condition<'_>| one.place() == first.place();
         let section: Vec<Condition<'_>> = conditions.iter().filter(same).cloned().collect();
         let panels = self.panels(&section);
         let finding = panels.first().map(Panel::finding);
