@@ -401,8 +401,8 @@ pub(crate) enum Tier {
         #[command(flatten)]
         trials: Tiering,
     },
-    /// What 25 % less and 25 % more of each constant do to a difference between two policies, paired
-    /// by seed
+    /// What 25 % less and 25 % more of each constant do to a difference between two policies,
+    /// paired by seed
     #[command(
         after_help = "Example:\n  dsmark tier sensitivity --policy memtis-paper+no-split \\\n    \
         --constant walk_ns,nvm.load_ns --workload silo-paper --ratio 1:8 --seeds 3"

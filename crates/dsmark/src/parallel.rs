@@ -109,7 +109,7 @@ mod tests {
         let task = |_| {
             interrupted.store(true, Relaxed);
             let heard = acknowledged.lock().expect("one task at a time").recv();
-            heard.expect("the listener lives")
+            heard.expect("the listener lives");
         };
         let mut running = Vec::new();
         let kept = in_order(1, &interrupted, task, |heard| match heard {

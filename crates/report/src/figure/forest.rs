@@ -18,8 +18,10 @@ const EDGE: i32 = 18;
 /// it, no other could be told from 0.
 const FAR: f64 = 4.0;
 
-/// Differences that an axis leaves out at most.
+/// Differences that an axis leaves out at most, and of how many it leaves out one: what few rows
+/// differ by is what there is to see.
 const MOST_OUT: usize = 2;
+const ONE_OF: usize = 6;
 
 /// A row: its name, and of each series the difference of each panel's figure.
 #[derive(Clone, Debug)]
@@ -60,7 +62,9 @@ fn held(estimates: &[Estimate]) -> Vec<f64> {
     let reach = |one: &Estimate| one.values().map(f64::abs).fold(0.0, f64::max);
     let mut strongest: Vec<&Estimate> = estimates.iter().collect();
     strongest.sort_by(|a, b| reach(b).total_cmp(&reach(a)));
-    let far = strongest.windows(2).take(MOST_OUT);
+    let far = strongest
+        .windows(2)
+        .take(MOST_OUT.min(estimates.len() / ONE_OF));
     let out = far.enumerate().filter(|(_, pair)| {
         let next = reach(pair[1]);
         next > 0.0 && pair[0].median.abs() > FAR * next
@@ -202,13 +206,20 @@ mod tests {
 
     #[test]
     fn one_far_beyond_all_others_does_not_stretch_the_axis() {
-        let greatest = |medians: &[f64]| held(&estimates(medians)).into_iter().fold(0.0, f64::max);
-        assert_eq!(greatest(&[1.0, 2.0, 90.0]), 2.0);
-        assert_eq!(greatest(&[1.0, 2.0, 80.0, 90.0]), 2.0);
-        assert_eq!(greatest(&[1.0, 2.0, 7.0]), 7.0);
-        // Where all others are 0 it is what there is to see.
-        assert_eq!(greatest(&[0.0, 0.0, 3.0]), 3.0);
-        assert_eq!(greatest(&[3.0]), 3.0);
+        let greatest = |medians: &[f64]| {
+            held(&estimates(medians))
+                .into_iter()
+                .fold(0.0, f64::max)
+                .round() as u32
+        };
+        let many = |far: &[f64]| greatest(&[&[1.0; 10], &[2.0][..], far].concat());
+        assert_eq!(many(&[90.0]), 2);
+        assert_eq!(many(&[80.0, 90.0]), 2);
+        assert_eq!(many(&[7.0]), 7);
+        // Of few rows none is left out, and where all others are 0 it is what there is to see.
+        assert_eq!(greatest(&[1.0, 2.0, 90.0]), 90);
+        assert_eq!(greatest(&[0.0; 9]), 0);
+        assert_eq!(greatest(&[&[0.0; 9][..], &[3.0]].concat()), 3);
     }
 
     #[test]

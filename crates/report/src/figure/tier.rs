@@ -188,7 +188,19 @@ fn points(history: &Value, list: &str, column: usize, factor: f64) -> Vec<(Estim
     moments.filter_map(point).collect()
 }
 
-fn chart(page: &mut Page, lines: Vec<Line>, heading: &str, unit: &str, x_name: &str) {
+/// Seconds from 0 on.
+fn seconds(values: &[f64]) -> Ruler {
+    Ruler::linear(Scale::fit("s", std::iter::empty()), values)
+}
+
+/// Draws lines over what an axis of a name is for.
+fn chart(
+    page: &mut Page,
+    lines: Vec<Line>,
+    heading: &str,
+    unit: &str,
+    (x_name, x_axis): (&str, fn(&[f64]) -> Ruler),
+) {
     let values = |pick: fn(&(Estimate, Estimate)) -> f64| -> Vec<f64> {
         let points = lines.iter().flat_map(|line| &line.points);
         points.map(pick).collect()
@@ -200,11 +212,12 @@ fn chart(page: &mut Page, lines: Vec<Line>, heading: &str, unit: &str, x_name: &
     if xs.len() < 2 {
         return;
     }
-    let plain = |unit| Scale::fit(unit, std::iter::empty());
-    let x = Ruler::linear(plain("s"), &xs);
+    let x = x_axis(&xs);
     let y = match unit {
         "%" => Ruler::share(),
-        _ => Ruler::linear(plain(unit), &ys),
+        // Half a bin is none.
+        "bin" => Ruler::counting(&ys),
+        _ => Ruler::linear(Scale::fit(unit, std::iter::empty()), &ys),
     };
     page.chart(&Chart {
         heading: format!("{heading} ({unit})"),
@@ -234,7 +247,11 @@ fn panel(
         })
         .filter(|line| line.points.iter().any(|(_, y)| y.median > 0.0))
         .collect();
-    chart(page, lines, heading, unit, "time of the measured phase, s");
+    let x = (
+        "time of the measured phase, s",
+        seconds as fn(&[f64]) -> Ruler,
+    );
+    chart(page, lines, heading, unit, x);
 }
 
 /// At most 40 points of a line: more markers than that hide each other.
@@ -273,7 +290,10 @@ fn histogram(page: &mut Page, told: &[Told<'_>]) {
         lines,
         "Base pages by how hot they were found, at the end",
         "pages of the model",
-        "bin: pages with 2^b - 1 samples or more, halved at each cooling, are in bin b or above",
+        (
+            "bin b: counts from 2^b - 1 on; a sample counts 1 for a huge page, 512 for a base page",
+            Ruler::counting,
+        ),
     );
 }
 
@@ -316,7 +336,7 @@ pub(super) fn draw_truth(results: &Results) -> Option<Scene> {
             lines.collect(),
             &one.name,
             "%",
-            "time since the start, s",
+            ("time since the start, s", seconds),
         );
     }
     Some(page.finish(results))

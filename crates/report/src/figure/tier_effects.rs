@@ -1,5 +1,5 @@
-//! What changing one thing at a time does, paired by seed: each switch of a policy, or each constant
-//! of the model, from the differences that stand beside the time against the base's.
+//! What changing one thing at a time does, paired by seed: each switch of a policy, or each
+//! constant of the model, from the differences that stand beside the time against the base's.
 
 use record::Results;
 use serde_json::Value;
@@ -76,16 +76,12 @@ fn groups(conditions: &[Condition<'_>]) -> Vec<Group> {
         let Some((group, change)) = told(condition, conditions) else {
             continue;
         };
-        let same = |one: &&mut Group| (&one.setting, &one.base) == (&group.setting, &group.base);
-        let at = match groups.iter_mut().find(same) {
-            Some(found) => found,
-            None => {
-                groups.push(group);
-                let last = groups.len() - 1;
-                &mut groups[last]
-            }
-        };
-        at.changes.extend(change);
+        let same = |one: &Group| (&one.setting, &one.base) == (&group.setting, &group.base);
+        let at = groups.iter().position(same).unwrap_or_else(|| {
+            groups.push(group);
+            groups.len() - 1
+        });
+        groups[at].changes.extend(change);
     }
     groups.retain(|group| !group.changes.is_empty());
     groups
@@ -226,7 +222,7 @@ impl Group {
             .into_iter()
             .partition(|name| of(name).iter().all(|one| one.does_nothing()));
         let reach = |name: &str| -> f64 {
-            let times = of(name).into_iter().filter_map(|one| one.time());
+            let times = of(name).into_iter().filter_map(Change::time);
             times.map(|time| time.median.abs()).fold(0.0, f64::max)
         };
         let mut shown = some;

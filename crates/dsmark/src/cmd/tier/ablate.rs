@@ -72,8 +72,8 @@ pub(super) fn ablate(from: &str, tiered: &Tiered) -> Result<(), Failure> {
     session.close()
 }
 
-/// The base, the other personality, and the base with each of its parts turned: what the base's name
-/// has already is taken out of it.
+/// The base, the other personality, and the base with each of its parts turned: what the base's
+/// name has already is taken out of it.
 fn arms(from: &str, base: Variant) -> Result<Vec<String>, Failure> {
     let paper = base == Variant::parse("memtis-paper")?;
     let other = if paper {

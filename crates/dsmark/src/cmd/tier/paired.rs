@@ -1,5 +1,5 @@
-//! Differences paired by seed: the same workload and the same phase of the sampler, once so and once
-//! otherwise, so that what chance does to both cancels.
+//! Differences paired by seed: the same workload and the same phase of the sampler, once so and
+//! once otherwise, so that what chance does to both cancels.
 
 use record::Summary;
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ pub(super) fn run(policies: &[String], oracle: bool, tiered: &Tiered) -> Result<
         super::known(policy)?;
         if policies[..index].contains(policy) {
             return Err(Failure::usage(format!(
-                "--policy names {policy} twice, and the same seeds give the same trials: name it once"
+                "--policy names {policy} twice, and the same seeds give the same: name it once"
             )));
         }
     }

@@ -2,8 +2,8 @@
 //! made 25 % smaller and 25 % larger, the others untouched, as `dsmark verify` does with those of a
 //! pod.
 //!
-//! Both policies run under the changed constant, with the same seeds as under that which ships: what
-//! it changes of their difference is paired by seed.
+//! Both policies run under the changed constant, with the same seeds as under that which ships:
+//! what it changes of their difference is paired by seed.
 
 use std::fmt::Write as _;
 
@@ -38,8 +38,8 @@ pub(super) fn sensitivity(
     let pair = [super::memtis(from)?, super::memtis(policy)?];
     if pair[0] == pair[1] {
         return Err(Failure::usage(format!(
-            "--policy {policy} is --from {from}, and no constant makes a difference to a difference \
-             of nothing: give another --policy or --from"
+            "--policy {policy} is --from {from}, and no constant makes a difference to a \
+             difference of nothing: give another --policy or --from"
         )));
     }
     let shipped = Constants::shipped();
@@ -101,8 +101,8 @@ fn chosen(
 fn refused(word: &str, shipped: &Constants, tier: CapacityTier, names: &[String]) -> Failure {
     if ["threads", "cpu.threads"].contains(&word) {
         return Failure::usage(format!(
-            "--constant {word}: how many threads there are is the workload's, and with more or fewer \
-             it would be another: leave it out"
+            "--constant {word}: how many threads there are is the workload's, and with more or \
+             fewer it would be another: leave it out"
         ));
     }
     let of_another = CapacityTier::ALL
