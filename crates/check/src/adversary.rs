@@ -3,14 +3,14 @@
 //! A missing fence matters if a flush is late while something behind it is in time, a missing
 //! observe if a stale copy came in and stayed. By chance alone either takes many moves in a row. So
 //! each run draws lines that are *late*: what is buffered for them takes effect only when nothing
-//! else can go on; and lines that are *fetched* unasked, by whoever may hold them, whenever somebody
-//! is about to change them. All else is prompt. Lanes go on by priorities that change at random
-//! moments, as in PCT.
+//! else can go on; and lines that are *fetched* unasked, by whoever may hold them, whenever
+//! somebody is about to change them. All else is prompt. Lanes go on by priorities that change at
+//! random moments, as in PCT.
 
 use std::cmp::Reverse;
 
 use fabric::{Line, SplitMix64};
-use model::Step;
+use model::{Buffered, Step};
 
 use crate::state::{Move, State};
 
@@ -81,7 +81,7 @@ impl Adversary {
             Move::Lane(lane) | Move::GoOn { lane, .. } => Some(Rank::Lane(self.priorities[lane])),
             Move::Step(Step::Drain { lane, entry }) => {
                 let mut buffered = state.memory.buffered(lane);
-                let line = buffered.nth(entry).and_then(|entry| entry.line());
+                let line = buffered.nth(entry).and_then(Buffered::line);
                 let is_late = line.is_some_and(|line| is_drawn(self.late, line));
                 Some(if is_late { Rank::Last } else { Rank::Prompt })
             }

@@ -77,12 +77,12 @@ impl Chance {
         let is_adverse = strategy == Strategy::Adverse;
         let adversary = is_adverse.then(|| Adversary::new(&mut draw, lanes, length));
         Self {
-            adversary,
             strategy,
             draw,
             priorities,
             changes,
             kinds,
+            adversary,
         }
     }
 

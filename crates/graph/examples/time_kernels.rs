@@ -4,9 +4,10 @@
 //! cargo run --release -p graph --example time_kernels -- graph.sg 1 bfs:shared,triangles:static 5
 //! ```
 //!
-//! The arguments: a graph's path, lanes, `workload:variant` pairs (`pagerank:pull+ordering` orders
-//! rows in each run, as `triangles` always does here), repetitions, and perhaps sources of searches. One line a repetition: workload, variant, source, seconds; then the means over
-//! lanes of what they computed and waited, in seconds.
+//! The arguments: a graph's path, lanes, `workload:variant` pairs, repetitions, and perhaps sources
+//! of searches. `pagerank:pull+ordering` orders rows in each run, as `triangles` always does here.
+//! One line a repetition: workload, variant, source, seconds; then the means over lanes of what
+//! they computed and waited, in seconds.
 
 #![allow(clippy::print_stdout, reason = "an example talks")]
 
