@@ -196,9 +196,7 @@ impl<W: Watch> Port for SimPort<'_, W> {
 
     fn now(&self) -> Ticks {
         let mut world = self.verbs.done();
-        world.settle();
-        world.settle_seen();
-        let now = world.me.clock;
+        let now = world.reading();
         if let Some(recorder) = &mut world.recorder {
             recorder.reading(self.verbs.id, now);
         }

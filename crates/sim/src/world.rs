@@ -218,11 +218,14 @@ impl World {
         self.wait(ready, Kind::Observe);
     }
 
-    /// Nothing of what it has seen of its host's other lanes is still to come.
-    pub(crate) fn settle_seen(&mut self) {
+    /// What a clock reads once all loads so far have their values. It is not before anything that
+    /// the lane has seen of its host's other lanes, though its next instruction may issue before.
+    pub(crate) fn reading(&mut self) -> Time {
+        self.settle();
         if self.pod.lanes > 1 {
-            let at = self.me.seen;
-            self.wait(Done { at, queued: 0 }, Kind::Observe);
+            self.me.clock.max(self.me.seen)
+        } else {
+            self.me.clock
         }
     }
 
