@@ -46,8 +46,7 @@ fn publishes(twin: &Twin) -> bool {
 
 /// Lanes are left only where they wait, and nothing unasked happens: every publish is missed even
 /// so. Fences take a flush that is late, first observes a line that came unasked: `dsmark check
-/// kernel`
-/// goes further.
+/// kernel` goes further.
 #[test]
 fn a_publish_that_is_left_out_is_missed() {
     let mut tried = 0;
